@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tidelock/tidelock/test/localcluster/internal/port"
+)
+
+// supervisor runs the components as child processes. One goroutine owns it.
+type supervisor struct {
+	plane   controlPlane
+	running map[string]*process
+	exits   chan *process
+}
+
+// runProcesses runs each component as a child of ours and obeys commands until ctx is done.
+func runProcesses(ctx context.Context, c controlPlane, commands <-chan command, report reporter) error {
+	var ports [3]*port.Reservation
+	for i, wanted := range []int{c.apiPort, 0, 0} {
+		reserved, err := port.Reserve(wanted)
+		if err != nil {
+			return err
+		}
+		// Held until the end, so that a component that starts again finds its port free.
+		defer reserved.Close()
+		ports[i] = reserved
+	}
+	c.apiPort = ports[0].Port
+	c.etcdURL = fmt.Sprintf("http://%s:%d", loopback, ports[1].Port)
+	c.etcdPeer = fmt.Sprintf("http://%s:%d", loopback, ports[2].Port)
+	if err := c.writeKubeconfigs(); err != nil {
+		return err
+	}
+
+	s := &supervisor{plane: c, running: map[string]*process{}, exits: make(chan *process)}
+	err := s.run(ctx, commands, report)
+	if ctx.Err() != nil {
+		err = nil
+	}
+	return errors.Join(err, s.stopAll())
+}
+
+func (s *supervisor) run(ctx context.Context, commands <-chan command, report reporter) error {
+	for _, name := range startOrder() {
+		if err := s.start(ctx, name); err != nil {
+			return err
+		}
+	}
+	report(s.plane.ready())
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case p := <-s.exits:
+			if s.running[p.name] == p {
+				return p.failure()
+			}
+		case cmd := <-commands:
+			report(s.obey(ctx, cmd))
+		}
+	}
+}
+
+func startOrder() []string {
+	return []string{etcdName, apiServerName, controllerManagerName, schedulerName}
+}
+
+func (s *supervisor) obey(ctx context.Context, cmd command) event {
+	var (
+		done event
+		err  error
+	)
+	switch cmd.verb {
+	case "start":
+		done, err = event{Event: "started"}, s.start(ctx, cmd.component)
+	case "stop":
+		done, err = event{Event: "stopped"}, s.stop(cmd.component)
+	case "kill":
+		done, err = event{Event: "stopped"}, s.kill(cmd.component)
+	default:
+		err = fmt.Errorf("unknown command %q", cmd.verb)
+	}
+	if err != nil {
+		done = event{Event: "error", Error: err.Error()}
+	}
+	done.Component = cmd.component
+	return done
+}
+
+// start starts a component; the API server is waited for.
+func (s *supervisor) start(ctx context.Context, name string) error {
+	if s.running[name] != nil {
+		return fmt.Errorf("%s is running", name)
+	}
+	args, err := s.args(name)
+	if err != nil {
+		return err
+	}
+	p, err := startProcess(s.plane.dir, name, args)
+	if err != nil {
+		return err
+	}
+	s.running[name] = p
+	go func() {
+		<-p.done
+		select {
+		case s.exits <- p:
+		case <-ctx.Done():
+		}
+	}()
+	if name != apiServerName {
+		return nil
+	}
+	readyCtx, cancel := p.context(ctx)
+	defer cancel()
+	if err := waitReady(readyCtx, s.plane); err != nil {
+		if p.exited() {
+			return p.failure()
+		}
+		return err
+	}
+	return nil
+}
+
+func (s *supervisor) args(name string) ([]string, error) {
+	switch name {
+	case etcdName:
+		return s.plane.etcdArgs(), nil
+	case apiServerName:
+		return s.plane.apiServerArgs(), nil
+	case controllerManagerName:
+		return s.plane.controllerManagerArgs(), nil
+	case schedulerName:
+		return s.plane.schedulerArgs(), nil
+	default:
+		return nil, fmt.Errorf("unknown component %q", name)
+	}
+}
+
+func (s *supervisor) stop(name string) error {
+	p, err := s.take(name)
+	if err != nil {
+		return err
+	}
+	return p.stop()
+}
+
+func (s *supervisor) kill(name string) error {
+	p, err := s.take(name)
+	if err != nil {
+		return err
+	}
+	return p.kill()
+}
+
+// take removes a component from those running, so that its exit is no surprise.
+func (s *supervisor) take(name string) (*process, error) {
+	p := s.running[name]
+	if p == nil {
+		return nil, fmt.Errorf("%s is not running", name)
+	}
+	delete(s.running, name)
+	return p, nil
+}
+
+// stopAll stops what runs in reverse order: etcd last.
+func (s *supervisor) stopAll() error {
+	var errs []error
+	for _, name := range slices.Backward(startOrder()) {
+		if s.running[name] != nil {
+			errs = append(errs, s.stop(name))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -27,7 +27,10 @@ func (c *Command) UnmarshalJSON(b []byte) error {
 	}
 	words, err := shellquote.Split(line)
 	if err != nil {
-		return fmt.Errorf("%w: close the quote, or write the command as a list", err)
+		if quote := openQuote(line); quote > 0 {
+			return fmt.Errorf("the quote at character %d is not closed: close it, or write the command as a list", quote)
+		}
+		return fmt.Errorf("%w: write the command as a list", err)
 	}
 	*c = words
 	return nil
@@ -44,4 +47,24 @@ func (c Command) DeepCopy() Command {
 // DeepCopyInto copies c into out.
 func (c *Command) DeepCopyInto(out *Command) {
 	*out = c.DeepCopy()
+}
+
+// openQuote returns the position, from 1, of a quote that is not closed; 0 where there is none.
+func openQuote(line string) int {
+	var quote rune
+	escaped, opened, position := false, 0, 0
+	for _, r := range line {
+		position++
+		switch {
+		case escaped:
+			escaped = false
+		case r == '\\' && quote != '\'':
+			escaped = true
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, opened = r, position
+		case r == quote:
+			quote, opened = 0, 0
+		}
+	}
+	return opened
 }

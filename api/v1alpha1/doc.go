@@ -6,6 +6,8 @@
 package v1alpha1
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -62,3 +64,12 @@ const (
 	Disabled = "disabled"
 	Force    = "force"
 )
+
+// AddToScheme makes the kinds of this package known to a scheme, for typed clients.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion(),
+		&APIMock{}, &APIMockList{}, &At{}, &AtList{}, &TrafficSplit{}, &TrafficSplitList{},
+		&ProxyRoute{}, &ProxyRouteList{}, &EnvoyConfig{}, &EnvoyConfigList{}, &Sync{}, &SyncList{})
+	metav1.AddToGroupVersion(s, GroupVersion())
+	return nil
+}

@@ -21,14 +21,14 @@ const (
 // +kubebuilder:resource:path=apimocks,shortName=mock,categories=tidelock
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Host",type=string,JSONPath=`.spec.host`
-// +kubebuilder:printcolumn:name="Operations",type=integer,JSONPath=`.status.operations`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="want at most 63 characters: a Service is named after it"
 type APIMock struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec   APIMockSpec `json:"spec"`
-	Status MockStatus  `json:"status,omitempty"`
+	Status Status      `json:"status,omitempty"`
 }
 
 // APIMockSpec says which document is answered and where.
@@ -36,6 +36,7 @@ type APIMock struct {
 // +kubebuilder:validation:XValidation:rule="has(self.definition) != has(self.definitionFrom)",message="set one of definition and definitionFrom"
 type APIMockSpec struct {
 	// Definition is the OpenAPI document inline, YAML or JSON.
+	// +kubebuilder:validation:MinLength=1
 	Definition string `json:"definition,omitempty"`
 	// DefinitionFrom names where the document stands instead.
 	DefinitionFrom *DefinitionSource `json:"definitionFrom,omitempty"`
@@ -45,9 +46,11 @@ type APIMockSpec struct {
 	// Service is how the mock is reached in the cluster.
 	Service MockService `json:"service,omitempty"`
 	// Host claims a host name on the default listener for this mock.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Host string `json:"host,omitempty"`
 	// Image runs the mock server; by default the one of the daemon's configuration.
+	// +kubebuilder:validation:MinLength=1
 	Image string `json:"image,omitempty"`
 }
 
@@ -56,6 +59,7 @@ type APIMockSpec struct {
 // +kubebuilder:validation:XValidation:rule="has(self.file) != has(self.configMapKeyRef)",message="set one of file and configMapKeyRef"
 type DefinitionSource struct {
 	// File is a path in the repository, relative to the manifest's own file; files that it refers to are bundled.
+	// +kubebuilder:validation:MinLength=1
 	File string `json:"file,omitempty"`
 	// ConfigMapKeyRef names a ConfigMap of the same commit and namespace, and the key in it.
 	ConfigMapKeyRef *KeyRef `json:"configMapKeyRef,omitempty"`
@@ -63,8 +67,12 @@ type DefinitionSource struct {
 
 // KeyRef names one key of a ConfigMap in the same namespace.
 type KeyRef struct {
+	// Name of the object.
+	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-	Key  string `json:"key"`
+	// Key in its data.
+	// +kubebuilder:validation:MinLength=1
+	Key string `json:"key"`
 }
 
 // MockService is the Service before a mock.
@@ -76,13 +84,6 @@ type MockService struct {
 	// Type of the Service; ClusterIP if left out.
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	Type corev1.ServiceType `json:"type,omitempty"`
-}
-
-// MockStatus is what the daemon reports of an APIMock.
-type MockStatus struct {
-	Status `json:",inline"`
-	// Operations is how many operations the document declares.
-	Operations int32 `json:"operations,omitempty"`
 }
 
 // APIMockList is a list of APIMocks.

@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Zone",type=string,JSONPath=`.spec.timeZone`
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextRun`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="want at most 63 characters: Jobs are named after it"
 type At struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -33,18 +34,22 @@ type AtSpec struct {
 	// +kubebuilder:validation:MaxLength=256
 	Schedule string `json:"schedule"`
 	// TimeZone is the IANA name of the zone in which a cron expression is read; UTC if left out.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
 	TimeZone string `json:"timeZone,omitempty"`
 	// Command replaces the image's entrypoint: a list, or a string that is split as a shell would split it.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Command Command `json:"command"`
 	// Image to run; busybox if left out.
+	// +kubebuilder:validation:MinLength=1
 	Image string `json:"image,omitempty"`
 	// Env of the container.
 	Env []corev1.EnvVar `json:"env,omitempty"`
 	// Resources of the container.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// ServiceAccountName of the pod; "default" if left out.
+	// +kubebuilder:validation:MinLength=1
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 	// StartingDeadlineSeconds is how late a missed instant may still run, in seconds.
 	// +kubebuilder:validation:Minimum=0
@@ -69,7 +74,7 @@ type AtSpec struct {
 	// FailedJobsHistoryLimit is how many failed runs are kept; 1 if left out.
 	// +kubebuilder:validation:Minimum=0
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
-	// Template is a patch of the pod's template, merged over what the fields above make.
+	// Template is a patch of the pod's template, merged over what the fields above make; the container is named "run".
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Template *runtime.RawExtension `json:"template,omitempty"`
 }

@@ -26,12 +26,16 @@ type EnvoyConfig struct {
 type EnvoyConfigSpec struct {
 	// Resources are messages with an "@type" each: listeners, routes, clusters, endpoints, secrets.
 	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1024
 	Resources []runtime.RawExtension `json:"resources,omitempty"`
 	// File is a YAML file of the repository, relative to the manifest's own file: a list of resources under "resources",
 	// or Envoy's "static_resources".
+	// +kubebuilder:validation:MinLength=1
 	File string `json:"file,omitempty"`
 	// Proxies are the node clusters that receive the resources; all if left out.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
 	Proxies []string `json:"proxies,omitempty"`
 }
 

@@ -27,21 +27,27 @@ type ProxyRouteSpec struct {
 	Listener Listener `json:"listener,omitempty"`
 	// Hosts that the rules are for: exact, or "*.example.com"; every host if left out.
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
 	Hosts []string `json:"hosts,omitempty"`
 	// Rules are matched by precedence (exact path, longest prefix, method, headers, query), not by their order.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
 	Rules []Rule `json:"rules"`
 	// Proxies are the node clusters that receive the route; all if left out.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
 	Proxies []string `json:"proxies,omitempty"`
 }
 
 // Listener is an address that Envoy accepts connections on. Two declarations of one name must agree.
 type Listener struct {
 	// Name of the listener; "http" if left out.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
 	// Address is an IP address; 0.0.0.0 if left out.
+	// +kubebuilder:validation:MinLength=1
 	Address string `json:"address,omitempty"`
 	// Port, 1 to 65535; 10000 if left out for the listener "http", required otherwise.
 	// +kubebuilder:validation:Minimum=1
@@ -63,8 +69,10 @@ type ListenerTLS struct {
 // AccessLog says where a listener writes its access log.
 type AccessLog struct {
 	// Path of the file; /dev/stdout if left out.
+	// +kubebuilder:validation:MinLength=1
 	Path string `json:"path,omitempty"`
 	// Format in Envoy's command operators; Envoy's default format if left out.
+	// +kubebuilder:validation:MinLength=1
 	Format string `json:"format,omitempty"`
 }
 
@@ -83,6 +91,7 @@ type Rule struct {
 	// Rewrite changes the request before it is sent on.
 	Rewrite *Rewrite `json:"rewrite,omitempty"`
 	// Timeout of the whole request, a Go duration; 15s (Envoy's default) if left out, 0s for none.
+	// +kubebuilder:validation:Format=duration
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 	// Retries of failed requests; none if left out.
 	Retries *Retries `json:"retries,omitempty"`
@@ -155,14 +164,19 @@ type ValueMatch struct {
 // +kubebuilder:validation:XValidation:rule="[has(self.service), has(self.mock), has(self.split), has(self.address)].exists_one(x, x)",message="set one of service, mock, split and address"
 type Backend struct {
 	// Service names a Kubernetes Service.
+	// +kubebuilder:validation:MinLength=1
 	Service string `json:"service,omitempty"`
 	// Mock names an APIMock.
+	// +kubebuilder:validation:MinLength=1
 	Mock string `json:"mock,omitempty"`
 	// Split names a TrafficSplit.
+	// +kubebuilder:validation:MinLength=1
 	Split string `json:"split,omitempty"`
 	// Address is host:port, a name resolved by DNS or an IP address.
+	// +kubebuilder:validation:MinLength=1
 	Address string `json:"address,omitempty"`
 	// Namespace of the Service, APIMock or TrafficSplit; the route's own if left out.
+	// +kubebuilder:validation:MinLength=1
 	Namespace string `json:"namespace,omitempty"`
 	// Port of the Service, 1 to 65535; where left out the only port of a Service of the repository, else 80.
 	// +kubebuilder:validation:Minimum=1
@@ -173,6 +187,7 @@ type Backend struct {
 	// TLS to the backend.
 	TLS *BackendTLS `json:"tls,omitempty"`
 	// ConnectTimeout, a Go duration; 5s if left out.
+	// +kubebuilder:validation:Format=duration
 	ConnectTimeout *metav1.Duration `json:"connectTimeout,omitempty"`
 	// DNS says how the name of an address is resolved.
 	DNS *DNS `json:"dns,omitempty"`
@@ -193,9 +208,11 @@ const (
 // BackendTLS is TLS to a backend.
 type BackendTLS struct {
 	// SNI is the server name asked for; the host of an address if left out.
+	// +kubebuilder:validation:MinLength=1
 	SNI string `json:"sni,omitempty"`
 	// CASecretName of a Secret in the route's namespace whose ca.crt the backend's certificate must chain to; where left
 	// out, the system's roots of the proxy.
+	// +kubebuilder:validation:MinLength=1
 	CASecretName string `json:"caSecretName,omitempty"`
 }
 
@@ -223,8 +240,10 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.path) && has(self.prefix))",message="set one of path and prefix"
 type Rewrite struct {
 	// Host replaces the Host header.
+	// +kubebuilder:validation:MinLength=1
 	Host string `json:"host,omitempty"`
 	// Path replaces the whole path.
+	// +kubebuilder:validation:MinLength=1
 	Path string `json:"path,omitempty"`
 	// Prefix replaces the prefix that the rule matched; the rule's path must be of type Prefix.
 	Prefix *string `json:"prefix,omitempty"`
@@ -237,18 +256,22 @@ type Retries struct {
 	// +kubebuilder:validation:Maximum=10
 	Attempts int32 `json:"attempts,omitempty"`
 	// PerTryTimeout of one attempt, a Go duration; the rule's timeout if left out.
+	// +kubebuilder:validation:Format=duration
 	PerTryTimeout *metav1.Duration `json:"perTryTimeout,omitempty"`
-	// On lists Envoy's retry conditions; connect-failure, refused-stream, unavailable, reset if left out.
-	On []string `json:"on,omitempty"`
+	// RetryOn lists Envoy's retry conditions; connect-failure, refused-stream, unavailable, reset if left out.
+	// +kubebuilder:validation:MaxItems=16
+	RetryOn []string `json:"retryOn,omitempty"`
 }
 
 // Headers changes headers on both ways.
 type Headers struct {
-	Request  HeaderChange `json:"request,omitempty"`
+	// Request is what is changed before it is sent on.
+	Request HeaderChange `json:"request,omitempty"`
+	// Response is what is changed before it goes back.
 	Response HeaderChange `json:"response,omitempty"`
 }
 
-// HeaderChange changes headers on one way.
+// HeaderChange changes headers on one way. Values are taken as they are written: a "%" has no meaning of its own.
 type HeaderChange struct {
 	// Set replaces or adds.
 	Set map[string]string `json:"set,omitempty"`
@@ -262,13 +285,18 @@ type HeaderChange struct {
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.path) && has(self.prefix))",message="set one of path and prefix"
 type Redirect struct {
+	// Scheme of the new address.
 	// +kubebuilder:validation:Enum=http;https
 	Scheme string `json:"scheme,omitempty"`
-	Host   string `json:"host,omitempty"`
+	// Host of the new address.
+	// +kubebuilder:validation:MinLength=1
+	Host string `json:"host,omitempty"`
+	// Port of the new address, 1 to 65535.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 	// Path replaces the whole path.
+	// +kubebuilder:validation:MinLength=1
 	Path string `json:"path,omitempty"`
 	// Prefix replaces the prefix that the rule matched.
 	Prefix *string `json:"prefix,omitempty"`

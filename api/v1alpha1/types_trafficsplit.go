@@ -24,10 +24,13 @@ type TrafficSplit struct {
 // TrafficSplitSpec says whose requests are divided, and how.
 type TrafficSplitSpec struct {
 	// Host claims a host name on the default listener; a split without host and hosts is reached by ProxyRoutes alone.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Host string `json:"host,omitempty"`
 	// Hosts claims several.
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
 	Hosts []string `json:"hosts,omitempty"`
 	// Targets share the requests by weight.
 	// +kubebuilder:validation:MinItems=1
@@ -57,10 +60,13 @@ type Target struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 	// Service names a Kubernetes Service.
+	// +kubebuilder:validation:MinLength=1
 	Service string `json:"service,omitempty"`
 	// Mock names an APIMock.
+	// +kubebuilder:validation:MinLength=1
 	Mock string `json:"mock,omitempty"`
 	// Namespace of the Service or APIMock; the split's own if left out.
+	// +kubebuilder:validation:MinLength=1
 	Namespace string `json:"namespace,omitempty"`
 	// Port of the Service, 1 to 65535; where left out the only port of a Service or APIMock of the repository, else 80.
 	// +kubebuilder:validation:Minimum=1

@@ -37,7 +37,7 @@ type Problem struct {
 // Error returns "apps/shop/route.yaml:12: ProxyRoute shop/web: spec.rules[0].backend: no service \"cart\"".
 func (p Problem) Error() string {
 	parts := make([]string, 0, 4)
-	for _, s := range []string{p.Origin.String(), p.Object, p.Field, p.Text} {
+	for _, s := range []string{p.String(), p.Object, p.Field, p.Text} {
 		if s != "" {
 			parts = append(parts, s)
 		}

@@ -1,6 +1,9 @@
 package desired
 
 import (
+	"cmp"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -74,3 +77,8 @@ type Wait struct {
 
 // String returns "route shop.example.com / waits for endpoints of shop/cart/8080".
 func (w Wait) String() string { return w.For + " waits for " + w.Until }
+
+// Compare orders waits by what is held up, then by what it waits for.
+func (w Wait) Compare(o Wait) int {
+	return cmp.Or(strings.Compare(w.For, o.For), strings.Compare(w.Until, o.Until))
+}

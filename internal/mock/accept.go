@@ -1,0 +1,130 @@
+package mock
+
+import (
+	"strings"
+)
+
+// offer is one media type in which an operation can answer, with the answer.
+type offer struct {
+	name    string // as the document has it: "application/json; charset=utf-8"
+	family  string // "application"
+	subtype string // "vnd.acme+json"
+	suffix  string // "json"; empty where there is none
+
+	contentType []string // ready for a header
+	length      []string
+	body        []byte
+}
+
+// newOffer splits the name of a media type. The document's own parameters are kept for the answer and not compared.
+func newOffer(name string, body []byte) offer {
+	plain, _, _ := strings.Cut(name, ";")
+	family, subtype, _ := strings.Cut(strings.ToLower(strings.TrimSpace(plain)), "/")
+	o := offer{name: name, family: family, subtype: subtype, body: body}
+	if i := strings.LastIndexByte(subtype, '+'); i >= 0 {
+		o.suffix = subtype[i+1:]
+	}
+	return o
+}
+
+// How closely a media range of Accept names a media type, the closest last.
+const (
+	notAtAll   = iota
+	bySuffix   // application/json for application/vnd.acme+json
+	byAll      // */*
+	byFamily   // text/*
+	byFullName // text/csv
+)
+
+// negotiate chooses by Accept (RFC 9110, section 12.5.1): the highest quality, then the first in the document. Parameters
+// of a range other than q are not looked at. What +json types have in common with application/json counts only where
+// nothing else does. It returns nil where nothing is acceptable.
+func negotiate(offers []offer, accept []string) *offer {
+	if len(accept) == 0 || len(accept) == 1 && (accept[0] == "*/*" || accept[0] == "") {
+		return &offers[0]
+	}
+	var best, fallback *offer
+	var bestQ, fallbackQ int
+	for i := range offers {
+		o := &offers[i]
+		q, how := o.quality(accept)
+		switch {
+		case how == bySuffix && q > fallbackQ:
+			fallback, fallbackQ = o, q
+		case how > bySuffix && q > bestQ:
+			best, bestQ = o, q
+		}
+	}
+	if best != nil {
+		return best
+	}
+	return fallback
+}
+
+// quality returns what the closest range says about o: 0 to 1000.
+func (o *offer) quality(accept []string) (q, how int) {
+	for _, line := range accept {
+		for line != "" {
+			var item string
+			item, line, _ = strings.Cut(line, ",")
+			name, parameters, _ := strings.Cut(item, ";")
+			if h := o.matches(strings.TrimSpace(name)); h > how {
+				how, q = h, weight(parameters)
+			}
+		}
+	}
+	return q, how
+}
+
+// matches says how closely a media range names o.
+func (o *offer) matches(name string) int {
+	family, subtype, ok := strings.Cut(name, "/")
+	switch {
+	case !ok:
+		return notAtAll
+	case family == "*" && subtype == "*":
+		return byAll
+	case !strings.EqualFold(family, o.family):
+		return notAtAll
+	case subtype == "*":
+		return byFamily
+	case strings.EqualFold(subtype, o.subtype):
+		return byFullName
+	case o.suffix != "" && strings.EqualFold(subtype, o.suffix):
+		return bySuffix
+	}
+	return notAtAll
+}
+
+// weight reads q out of the parameters of a range, in thousandths; 1000 where it is left out or is no number.
+func weight(parameters string) int {
+	const full = 1000
+	for parameters != "" {
+		var item string
+		item, parameters, _ = strings.Cut(parameters, ";")
+		name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
+		if strings.TrimSpace(name) != "q" && strings.TrimSpace(name) != "Q" {
+			continue
+		}
+		return thousandths(strings.TrimSpace(value))
+	}
+	return full
+}
+
+// thousandths reads 0.5 as 500; more digits than three are cut off.
+func thousandths(s string) int {
+	const full = 1000
+	if s == "" || s[0] != '0' {
+		return full
+	}
+	digits, ok := strings.CutPrefix(s[1:], ".")
+	if !ok {
+		return 0
+	}
+	q, unit := 0, 100
+	for i := 0; i < len(digits) && unit > 0 && digits[i] >= '0' && digits[i] <= '9'; i++ {
+		q += int(digits[i]-'0') * unit
+		unit /= 10
+	}
+	return q
+}

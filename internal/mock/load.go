@@ -1,0 +1,96 @@
+package mock
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidelock/tidelock/internal/openapi"
+)
+
+// loadTimeout bounds the reading of a description.
+const loadTimeout = 30 * time.Second
+
+// definition is a description in the file system.
+type definition struct {
+	// root is the folder that no $ref leads out of; name is the file in it, with slashes.
+	root, name string
+}
+
+// locate splits the path of a description. The root is the nearest folder above that holds .git, so that files of one
+// repository can refer to each other; else the file's own folder.
+func locate(file string) (definition, error) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return definition{}, fmt.Errorf("locate %s: %w", file, err)
+	}
+	own := filepath.Dir(abs)
+	for dir := own; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			rel, err := filepath.Rel(dir, abs)
+			if err != nil {
+				return definition{}, fmt.Errorf("locate %s: %w", file, err)
+			}
+			return definition{root: dir, name: filepath.ToSlash(rel)}, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return definition{root: own, name: filepath.Base(abs)}, nil
+		}
+	}
+}
+
+// load reads the description: packed (gzip, as a ConfigMap holds it), or YAML or JSON with all that it refers to. It also
+// returns the folders that were read from, also where that failed.
+func (d definition) load(ctx context.Context) (doc openapi.Document, folders []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	root, err := os.OpenRoot(d.root)
+	if err != nil {
+		return doc, nil, fmt.Errorf("open %s: %w", d.root, err)
+	}
+	defer root.Close()
+	seen := map[string]bool{}
+	read := func(name string) ([]byte, error) {
+		seen[filepath.Join(d.root, filepath.FromSlash(path.Dir(name)))] = true
+		return readFile(root, name)
+	}
+	first, err := read(d.name)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("read %s: %w", d.name, err)
+	case bytes.HasPrefix(first, []byte("\x1f\x8b")):
+		doc, err = openapi.Unpack(first)
+	default:
+		doc, err = openapi.Bundle(ctx, d.name, func(name string) ([]byte, error) {
+			if name == d.name {
+				return first, nil
+			}
+			return read(name)
+		})
+	}
+	for folder := range seen {
+		folders = append(folders, folder)
+	}
+	slices.SortFunc(folders, strings.Compare)
+	return doc, folders, err
+}
+
+// readFile reads one file, and no more of it than a description may have.
+func readFile(root *os.Root, name string) ([]byte, error) {
+	f, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", name)
+	}
+	return io.ReadAll(io.LimitReader(f, openapi.MaxSource+1))
+}

@@ -1,0 +1,82 @@
+package openapi
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What a description may be at most. A document travels in a ConfigMap, which holds 1 MiB.
+const (
+	// MaxSource is the size in bytes of all files of a description together.
+	MaxSource = 8 << 20
+	// MaxDocument is the size in bytes of the bundled JSON.
+	MaxDocument = 4 << 20
+	// MaxPacked is the size in bytes of the packed document.
+	MaxPacked = 1 << 20
+)
+
+// Document is a self-contained OpenAPI document.
+type Document struct {
+	// JSON is the whole document, compact. Members are in the order in which they were written, numbers have the digits
+	// that were written, and every $ref is "#/components/<section>/<name>".
+	JSON []byte
+	// Title and Version are those of the description's info.
+	Title   string
+	Version string
+	// OpenAPI is the version of the specification, "3.0.3".
+	OpenAPI string
+	// Operations is how many operations the paths declare.
+	Operations int
+}
+
+// describe reads from a document what is told about it, and refuses what is not OpenAPI 3.0 or 3.1.
+func describe(root *Node, text []byte) (Document, error) {
+	version, err := checkVersion(root)
+	if err != nil {
+		return Document{}, err
+	}
+	info := root.Member("info")
+	return Document{
+		JSON:       text,
+		Title:      info.Member("title").Text(),
+		Version:    info.Member("version").Text(),
+		OpenAPI:    version,
+		Operations: countOperations(root),
+	}, nil
+}
+
+func checkVersion(root *Node) (string, error) {
+	if root.Kind() != Object {
+		return "", errors.New("not an OpenAPI document: the top level is not an object")
+	}
+	if v := root.Member("swagger"); v != nil {
+		return "", fmt.Errorf("swagger %s is not supported: convert the document to OpenAPI 3.0 or 3.1", v.Text())
+	}
+	v := root.Member("openapi")
+	if v == nil {
+		return "", errors.New(`not an OpenAPI document: the field "openapi" is missing`)
+	}
+	version := v.Text()
+	if v.Kind() != String || !strings.HasPrefix(version, "3.0.") && !strings.HasPrefix(version, "3.1.") {
+		return "", fmt.Errorf("OpenAPI version %s is not supported: write one of 3.0.x or 3.1.x as text, \"3.0.3\"", v.JSON())
+	}
+	return version, nil
+}
+
+// Methods are the operations that a path item may hold, in the order in which they are shown.
+func Methods() []string {
+	return []string{"get", "head", "post", "put", "patch", "delete", "options", "trace"}
+}
+
+func countOperations(root *Node) int {
+	n := 0
+	for _, item := range root.Member("paths").Members() {
+		for _, method := range Methods() {
+			if item.Member(method).Kind() == Object {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,240 @@
+package openapi
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Use is what a value is used for: it decides whether readOnly and writeOnly properties may be missing.
+type Use uint8
+
+// The uses.
+const (
+	Either     Use = iota // neither kind of property has to be there
+	InRequest             // readOnly properties need not be there
+	InResponse            // writeOnly properties need not be there
+)
+
+// Violation is one way in which a value does not fit its schema.
+type Violation struct {
+	// Pointer is the JSON pointer of the value within what was checked; empty for the whole.
+	Pointer string
+	// Value is the value there.
+	Value *Node
+	// Text says what must hold: "must be integer".
+	Text string
+}
+
+// String returns "/id must be integer".
+func (v Violation) String() string {
+	if v.Pointer == "" {
+		return v.Text
+	}
+	return v.Pointer + " " + v.Text
+}
+
+// Validator checks values against the schemas of one document: by JSON Schema 2020-12 for OpenAPI 3.1, by OpenAPI's own
+// dialect for 3.0. Numbers are compared exactly. Formats are not asserted, and unevaluatedProperties and
+// unevaluatedItems are not looked at. It is for one goroutine.
+type Validator struct {
+	root     *Node
+	v31      bool
+	patterns map[string]*regexp.Regexp
+}
+
+// NewValidator returns a Validator of the schemas in the document root, which has passed Bundle.
+func NewValidator(root *Node) *Validator {
+	return &Validator{
+		root:     root,
+		v31:      !strings.HasPrefix(root.Member("openapi").Text(), "3.0"),
+		patterns: map[string]*regexp.Regexp{},
+	}
+}
+
+// Bounds of one validation.
+const (
+	maxSteps      = 500_000 // schemas applied
+	maxViolations = 20
+)
+
+// Validate returns how value does not fit schema; nothing where it does. Its work is bounded: where that does not do, this
+// is the violation.
+func (v *Validator) Validate(schema, value *Node, use Use) []Violation {
+	r := run{Validator: v, use: use}
+	r.check(schema, value, "")
+	if r.steps > maxSteps {
+		return []Violation{{Value: value, Text: fmt.Sprintf("takes more than %d steps to check", maxSteps)}}
+	}
+	return r.found
+}
+
+// run is one validation.
+type run struct {
+	*Validator
+	use   Use
+	steps int
+	found []Violation
+}
+
+func (r *run) violation(value *Node, at, format string, args ...any) {
+	if len(r.found) < maxViolations {
+		r.found = append(r.found, Violation{Pointer: at, Value: value, Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+// fits reports whether value fits schema, and forgets why not.
+func (r *run) fits(schema, value *Node) bool {
+	before := r.found
+	r.found = nil
+	r.check(schema, value, "")
+	ok := len(r.found) == 0
+	r.found = before
+	return ok
+}
+
+// check applies one schema to one value.
+func (r *run) check(schema, value *Node, at string) {
+	if r.steps++; r.steps > maxSteps {
+		return
+	}
+	if schema.Kind() == Bool {
+		if !schema.IsTrue() {
+			r.violation(value, at, "must not be there")
+		}
+		return
+	}
+	if ref := schema.Member("$ref"); ref.Kind() == String {
+		r.check(r.root.Resolve(ref.text), value, at)
+		if !r.v31 {
+			return
+		}
+	}
+	if !r.v31 && value.Kind() == Null && schema.Member("nullable").IsTrue() {
+		return
+	}
+	if !r.checkType(schema, value, at) {
+		return // what follows from a wrong type says nothing new
+	}
+	r.checkEqual(schema, value, at)
+	r.checkCombined(schema, value, at)
+	switch value.Kind() {
+	case Number:
+		r.checkNumber(schema, value, at)
+	case String:
+		r.checkString(schema, value, at)
+	case Array:
+		r.checkArray(schema, value, at)
+	case Object:
+		r.checkObject(schema, value, at)
+	case Absent, Null, Bool:
+	}
+}
+
+func (r *run) checkType(schema, value *Node, at string) bool {
+	t := schema.Member("type")
+	var types []string
+	switch t.Kind() {
+	case String:
+		types = []string{t.text}
+	case Array:
+		for _, item := range t.items {
+			types = append(types, item.text)
+		}
+	case Absent, Null, Bool, Number, Object:
+		return true
+	}
+	for _, want := range types {
+		if isOfType(value, want) {
+			return true
+		}
+	}
+	r.violation(value, at, "must be %s", strings.Join(types, " or "))
+	return false
+}
+
+func isOfType(value *Node, want string) bool {
+	switch value.Kind() {
+	case Null:
+		return want == "null"
+	case Bool:
+		return want == "boolean"
+	case Number:
+		return want == "number" || want == "integer" && rational(value).IsInt()
+	case String:
+		return want == "string" || want == "file"
+	case Array:
+		return want == "array"
+	case Object:
+		return want == "object"
+	case Absent:
+	}
+	return false
+}
+
+func (r *run) checkEqual(schema, value *Node, at string) {
+	if c := schema.Member("const"); r.v31 && c != nil && !equal(c, value) {
+		r.violation(value, at, "must be %s", short(c))
+	}
+	enum := schema.Member("enum")
+	if enum.Kind() != Array {
+		return
+	}
+	for _, item := range enum.items {
+		if equal(item, value) {
+			return
+		}
+	}
+	r.violation(value, at, "must be one of %s", short(enum))
+}
+
+// short returns the start of a value's JSON, for a message.
+func short(n *Node) string {
+	const longest = 200
+	s := string(n.JSON())
+	if len(s) <= longest {
+		return s
+	}
+	return strings.ToValidUTF8(s[:longest], "") + "…"
+}
+
+func (r *run) checkCombined(schema, value *Node, at string) {
+	for _, item := range schema.Member("allOf").Elements() {
+		r.check(item, value, at)
+	}
+	if some := schema.Member("anyOf"); some.Kind() == Array && r.count(some, value) == 0 {
+		r.violation(value, at, "must fit one of the schemas of anyOf")
+	}
+	if one := schema.Member("oneOf"); one.Kind() == Array {
+		switch n := r.count(one, value); {
+		case n == 0:
+			r.violation(value, at, "must fit one of the schemas of oneOf")
+		case n > 1 && schema.Member("discriminator") == nil:
+			r.violation(value, at, "must fit only one of the schemas of oneOf, and fits %d", n)
+		}
+	}
+	if not := schema.Member("not"); not != nil && r.fits(not, value) {
+		r.violation(value, at, "must not fit the schema of not")
+	}
+	cond := schema.Member("if")
+	if !r.v31 || cond == nil {
+		return
+	}
+	branch := schema.Member("else")
+	if r.fits(cond, value) {
+		branch = schema.Member("then")
+	}
+	if branch != nil {
+		r.check(branch, value, at)
+	}
+}
+
+func (r *run) count(schemas, value *Node) int {
+	n := 0
+	for _, item := range schemas.items {
+		if r.fits(item, value) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,161 @@
+package xds
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"slices"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	cachev3 "github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+)
+
+// maxName bounds what a proxy may call itself; it is kept, logged and shown.
+const maxName = 253
+
+// library is how go-control-plane's server sees us: a cache that opens watches, and callbacks around each message. It
+// calls from one goroutine a stream; everything that it touches is under the Server's mutex, which is held for the book's
+// own work and never while a message is written.
+type library struct{ *Server }
+
+var _ cachev3.ConfigWatcher = library{}
+
+// OnStreamOpen notes a new stream.
+func (s library) OnStreamOpen(ctx context.Context, id int64, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams[id] = &stream{
+		id: id, public: !isConfidential(ctx), subs: map[string]*subscription{}, again: map[string]bool{},
+	}
+	return nil
+}
+
+// isConfidential reports whether private keys may be sent to a peer: over a Unix socket or the loopback interface.
+func isConfidential(ctx context.Context) bool {
+	p, found := peer.FromContext(ctx)
+	if !found {
+		return false
+	}
+	if p.Addr.Network() == "unix" {
+		return true
+	}
+	addr, err := netip.ParseAddrPort(p.Addr.String())
+	return err == nil && addr.Addr().Unmap().IsLoopback()
+}
+
+// OnStreamRequest notes who the stream is from and which request the next watch is for.
+func (s library) OnStreamRequest(id int64, req *discoveryv3.DiscoveryRequest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.streams[id]
+	if st == nil {
+		return status.Error(codes.Internal, "no such stream")
+	}
+	if st.group == nil {
+		if err := s.join(st, req.GetNode()); err != nil {
+			return err
+		}
+	}
+	delete(s.requests, st.request)
+	st.request = req
+	s.requests[req] = st
+	return nil
+}
+
+// join makes a stream a member of its group.
+func (s *Server) join(st *stream, node *corev3.Node) error {
+	if len(node.GetId()) > maxName || len(node.GetCluster()) > maxName {
+		return status.Errorf(codes.InvalidArgument, "node.id and node.cluster may have at most %d bytes", maxName)
+	}
+	st.node = node.GetId()
+	st.group = s.group(node.GetCluster())
+	st.group.streams[st.id] = st
+	if a := st.group.absent[st.node]; a != nil {
+		maps.Copy(st.again, a.again)
+	}
+	s.tell(st.group)
+	return nil
+}
+
+// CreateWatch takes a request: an ACK, a NACK, or a new question. The answer goes out at once where the client lacks it,
+// and otherwise when there is one. out never blocks: the library gives it room for one answer of each type, and there is
+// never more than one watch a type.
+func (s library) CreateWatch(req *discoveryv3.DiscoveryRequest, asked cachev3.Subscription, out chan cachev3.Response) (func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.requests[req]
+	if st == nil {
+		return nil, status.Error(codes.Internal, "no stream for the request")
+	}
+	delete(s.requests, req)
+	if !slices.Contains(served(), req.GetTypeUrl()) {
+		return func() {}, nil
+	}
+	sub := st.subs[req.GetTypeUrl()]
+	fresh := sub == nil
+	if fresh {
+		sub = &subscription{
+			typeURL: req.GetTypeUrl(), presented: req.GetVersionInfo(), question: question{public: st.public},
+		}
+		st.subs[sub.typeURL] = sub
+	}
+	sub.queued = nil // the library drops it when a newer request comes
+	sub.watch = &watch{request: req, out: out}
+	// The library forgets the nonce with each new watch, so a stale one gets here.
+	if stale := sub.nonce != "" && req.GetResponseNonce() != sub.nonce; stale {
+		s.offerAll(st)
+	} else {
+		s.book(st, sub, req, asked, fresh)
+	}
+	return func() { s.cancel(sub, req) }, nil
+}
+
+func (s *Server) cancel(sub *subscription, req *discoveryv3.DiscoveryRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sub.watch != nil && sub.watch.request == req {
+		sub.watch = nil
+	}
+}
+
+// OnStreamResponse notes what goes out: only now is it certain that the library did not drop it.
+func (s library) OnStreamResponse(_ context.Context, id int64, req *discoveryv3.DiscoveryRequest, resp *discoveryv3.DiscoveryResponse) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.streams[id]
+	if st == nil {
+		return
+	}
+	sub := st.subs[req.GetTypeUrl()]
+	if sub == nil || sub.queued == nil {
+		return
+	}
+	st.sent(sub, resp.GetNonce())
+}
+
+// OnStreamClosed forgets a stream; what its proxy holds is remembered for a while.
+func (s library) OnStreamClosed(id int64, _ *corev3.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.streams[id]
+	if st == nil {
+		return
+	}
+	delete(s.streams, id)
+	delete(s.requests, st.request)
+	if st.group != nil {
+		s.leave(st)
+	}
+	for _, sub := range st.subs {
+		sub.settle()
+	}
+}
+
+// CreateDeltaWatch is part of the library's interface; the services refuse delta requests before they get here.
+func (library) CreateDeltaWatch(*cachev3.DeltaRequest, cachev3.Subscription, chan cachev3.DeltaResponse) (func(), error) {
+	return nil, status.Error(codes.Unimplemented, "delta xDS is not served")
+}

@@ -1,0 +1,5 @@
+package xds
+
+import (
+	_ "github.com/tidelock/tidelock/internal/envoyapi" // every extension that a raw resource may name
+)

@@ -1,0 +1,140 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/tidelock/tidelock/api/v1alpha1"
+	"github.com/tidelock/tidelock/internal/desired"
+)
+
+// The defaults of an At, and the name of the container that its template patches by.
+const (
+	defaultAtImage   = "busybox"
+	atContainer      = "run"
+	defaultSucceeded = 3
+	defaultFailed    = 1
+)
+
+// lowerAt makes the schedule of an At: when it fires, and the Job that each run is.
+func lowerAt(_ context.Context, c *commit, r resource[v1alpha1.AtSpec]) {
+	before := len(c.problems)
+	instants, err := desired.ParseSchedule(r.spec.Schedule, r.spec.TimeZone)
+	if err != nil {
+		c.refuse(r.problem(atField(r.spec), "%v", err))
+	}
+	// A Job's name, and with it its pods' label, has 63 characters; a run of a cron expression adds its minute.
+	longest := 63
+	if instants.Cron != nil {
+		longest = 52
+	}
+	if len(r.Name) > longest {
+		c.refuse(r.problem(field("metadata", "name"), "want at most %d characters, as Jobs are named after it, got %d",
+			longest, len(r.Name)))
+	}
+	if len(r.spec.Command) == 0 || r.spec.Command[0] == "" {
+		c.refuse(r.problem(field("spec", "command"), "is empty: want a program and its arguments"))
+	}
+	job, err := atJob(r)
+	if err != nil {
+		c.refuse(r.problem(field("spec", "template"), "%v", err))
+	}
+	if len(c.problems) > before {
+		return
+	}
+	s := desired.Schedule{
+		Key: r.key(), Origin: r.origin, Schedule: r.spec.Schedule, TimeZone: r.spec.TimeZone, Suspend: r.spec.Suspend,
+		ConcurrencyPolicy:          batchv1.ConcurrencyPolicy(cmp.Or(r.spec.ConcurrencyPolicy, string(batchv1.AllowConcurrent))),
+		StartingDeadlineSeconds:    r.spec.StartingDeadlineSeconds,
+		SuccessfulJobsHistoryLimit: defaultSucceeded, FailedJobsHistoryLimit: defaultFailed, Job: job,
+	}
+	if n := r.spec.SuccessfulJobsHistoryLimit; n != nil {
+		s.SuccessfulJobsHistoryLimit = *n
+	}
+	if n := r.spec.FailedJobsHistoryLimit; n != nil {
+		s.FailedJobsHistoryLimit = *n
+	}
+	c.out.schedules = append(c.out.schedules, s)
+}
+
+// atField returns the field that a wrong schedule is reported at: the zone, where a good one would mend it.
+func atField(spec v1alpha1.AtSpec) fieldPath {
+	if _, err := desired.ParseSchedule("@daily", spec.TimeZone); err != nil {
+		return field("spec", "timeZone")
+	}
+	return field("spec", "schedule")
+}
+
+// atJob returns the template of an At's Jobs.
+func atJob(r resource[v1alpha1.AtSpec]) (batchv1.JobTemplateSpec, error) {
+	pod := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app.kubernetes.io/name": r.Name}},
+		Spec: corev1.PodSpec{
+			// With OnFailure, Kubernetes deletes the pod when backoffLimit is reached, and its log with it.
+			RestartPolicy:      corev1.RestartPolicyNever,
+			ServiceAccountName: r.spec.ServiceAccountName,
+			Containers: []corev1.Container{{
+				Name: atContainer, Image: cmp.Or(r.spec.Image, defaultAtImage), Command: r.spec.Command,
+				Env: r.spec.Env, Resources: r.spec.Resources,
+			}},
+		},
+	}
+	if r.spec.Template != nil {
+		var err error
+		if pod, err = patchPod(pod, r.spec.Template.Raw); err != nil {
+			return batchv1.JobTemplateSpec{}, err
+		}
+	}
+	return batchv1.JobTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: generatedLabels(r.source())},
+		Spec: batchv1.JobSpec{
+			BackoffLimit:            r.spec.BackoffLimit,
+			ActiveDeadlineSeconds:   r.spec.ActiveDeadlineSeconds,
+			TTLSecondsAfterFinished: r.spec.TTLSecondsAfterFinished,
+			Template:                pod,
+		},
+	}, nil
+}
+
+// patchPod merges a patch over a pod template, as kubectl patch does: lists of named things are merged by name.
+func patchPod(pod corev1.PodTemplateSpec, patch []byte) (_ corev1.PodTemplateSpec, err error) {
+	// The library panics on some patches that are none.
+	defer func() {
+		if recover() != nil {
+			err = errors.New("no patch of a pod template")
+		}
+	}()
+	if _, err := kjson.UnmarshalStrict(patch, &corev1.PodTemplateSpec{}); err != nil {
+		return pod, fmt.Errorf("no patch of a pod template: %w", err)
+	}
+	original, err := json.Marshal(pod)
+	if err != nil {
+		return pod, fmt.Errorf("encode the pod template: %w", err)
+	}
+	merged, err := strategicpatch.StrategicMergePatch(original, patch, corev1.PodTemplateSpec{})
+	if err != nil {
+		// Its error repeats the patch, which may hold a secret.
+		return pod, fmt.Errorf("cannot be merged: name each container (that of the command is %q), volume and variable", atContainer)
+	}
+	var out corev1.PodTemplateSpec
+	strict, err := kjson.UnmarshalStrict(merged, &out)
+	if err != nil {
+		return pod, err
+	}
+	if len(strict) > 0 {
+		return pod, strict[0]
+	}
+	if p := out.Spec.RestartPolicy; p != corev1.RestartPolicyNever && p != corev1.RestartPolicyOnFailure {
+		return pod, fmt.Errorf("spec.restartPolicy: want Never or OnFailure for a Job, got %s", p)
+	}
+	return out, nil
+}

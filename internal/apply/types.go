@@ -3,6 +3,7 @@
 package apply
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidelock/tidelock/internal/desired"
@@ -25,9 +26,21 @@ type Live struct {
 	Annotations map[string]string
 	// Deleting is set once a deletion was asked for.
 	Deleting bool
+	// Finished is set on a Job that has completed or failed.
+	Finished bool
+	// Generation of the spec, as the API server counts it.
+	Generation int64
 	// Health by kstatus: "Current", "InProgress", "Failed", "Terminating" or "Unknown", with its message.
 	Health        string
 	HealthMessage string
+
+	version    string // API version that it was read in
+	exact      bool   // our managed fields are written in that version
+	applied    bool   // our field manager has applied something
+	clientSide bool   // kubectl's client-side apply owns fields
+	finalizers bool   // a delete does not end at once
+	rival      string // the latest other field manager
+	status     string // of a resource of ours: what was reported on it
 }
 
 // View is what the cluster held at one moment. It is shared and must not be changed.
@@ -36,6 +49,8 @@ type View struct {
 	Generation uint64
 	// Objects that carry our owner label, by ID.
 	Objects map[desired.ID]Live
+	// Namespaced says of every kind that is known whether its objects live in a namespace.
+	Namespaced map[schema.GroupKind]bool
 }
 
 // Action is what a Change does.
@@ -61,8 +76,17 @@ type Change struct {
 	Object *desired.Object
 	// Live as it was seen; nil where the object is absent.
 	Live *Live
-	// Reason in plain words: "data.v changed", "owned by Flux Kustomization flux-system/apps".
+	// Reason in plain words: "changed in the repository", "owned by Flux Kustomization flux-system/apps".
 	Reason string
+
+	// digest of the content that is declared.
+	digest string
+	// claimant is the Tidelock instance that owns the object of a Refuse.
+	claimant string
+	// checked is set once the server was asked, and it is known that the write takes nothing of somebody else's.
+	checked bool
+	// owned is the entry of the inventory; zero where there is none.
+	owned Entry
 }
 
 // Plan is what would have to be done for the cluster to be as declared: pure, sorted, a function of its inputs.
@@ -71,11 +95,25 @@ type Plan struct {
 	Writes []Change
 	// Prunes in the order in which they are made.
 	Prunes []Change
+	// Waits are objects that cannot be written before something ends, such as their deletion.
+	Waits []desired.Wait
+	// Paused are objects that the annotation tidelock.dev/reconcile leaves alone.
+	Paused []desired.ID
 	// Unchanged is how many declared objects are as they should be.
 	Unchanged int
+	// Declared is how many objects the commit declares.
+	Declared int
 	// Owned is how many objects the inventory holds.
 	Owned int
+	// Commit that is recorded in the inventory for what is written. The caller sets it; it decides nothing.
+	Commit string
+
+	// crds are the declared CustomResourceDefinitions by the kind that they define.
+	crds map[schema.GroupKind]definition
 }
+
+// Empty says that there is nothing to write and nothing to prune.
+func (p Plan) Empty() bool { return len(p.Writes) == 0 && len(p.Prunes) == 0 }
 
 // Failure is one object that could not be written.
 type Failure struct {
@@ -87,6 +125,19 @@ type Failure struct {
 // Result is what was done, also where something failed.
 type Result struct {
 	Created, Changed, Pruned, Released []desired.ID
-	Failed                             []Failure
-	Waits                              []desired.Wait
+	// Contested are objects that somebody else keeps changing back; they are left alone for a while.
+	Contested []desired.ID
+	Failed    []Failure
+	Waits     []desired.Wait
+}
+
+// Add appends what o did.
+func (r *Result) Add(o Result) {
+	r.Created = append(r.Created, o.Created...)
+	r.Changed = append(r.Changed, o.Changed...)
+	r.Pruned = append(r.Pruned, o.Pruned...)
+	r.Released = append(r.Released, o.Released...)
+	r.Contested = append(r.Contested, o.Contested...)
+	r.Failed = append(r.Failed, o.Failed...)
+	r.Waits = append(r.Waits, o.Waits...)
 }

@@ -1,0 +1,103 @@
+package apply
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Config says which cluster an instance keeps, and as who.
+type Config struct {
+	// REST reaches the API server. It is used without a rate limit of the client: the server has its own.
+	REST *rest.Config
+	// Owner is the instance's name: a DNS label of at most 50 characters.
+	Owner string
+	// Namespace of the daemon, where the inventory, the Sync and the Lease live.
+	Namespace string
+	// Repository and Path that the instance follows, as recorded in the inventory; without credentials.
+	Repository, Path string
+	// Takeover lets the instance write although its name was used with another repository or path before.
+	Takeover bool
+	// Parallel is how many requests a stage makes at once; 16 where it is 0.
+	Parallel int
+	// VerifyEvery is how often everything is listed afresh; an hour where it is 0.
+	VerifyEvery time.Duration
+	// Logger gets what the watches run into; nothing is logged where it is nil.
+	Logger *slog.Logger
+	// Now is the clock by which corrections are counted; time.Now where it is nil.
+	Now func() time.Time
+}
+
+// ErrOtherRepository is returned by Open where the instance's name was used with another repository or path.
+var ErrOtherRepository = errors.New("the instance's name belongs to another repository")
+
+// Cluster is one instance's hold on a cluster. Run keeps its view; all other methods are for one goroutine, the loop's.
+type Cluster struct {
+	cfg    Config
+	log    *slog.Logger
+	client client.WithWatch
+	mapper meta.RESTMapper
+	view   *book
+	ledger *ledger
+	fights *fights
+	told   *told
+	now    func() time.Time
+
+	installed chan struct{} // Install is done: the watch of the Sync need not wait
+}
+
+// New returns a Cluster. It makes no request.
+func New(cfg Config) (*Cluster, error) {
+	const maxOwner, parallel = 50, 16
+	if problems := validation.IsDNS1123Label(cfg.Owner); len(problems) > 0 || len(cfg.Owner) > maxOwner {
+		return nil, fmt.Errorf("owner %q: want a DNS label of at most %d characters", cfg.Owner, maxOwner)
+	}
+	cfg.Parallel = cmp.Or(cfg.Parallel, parallel)
+	cfg.VerifyEvery = cmp.Or(cfg.VerifyEvery, time.Hour)
+	rc := rest.CopyConfig(cfg.REST)
+	rc.QPS, rc.Burst = -1, -1
+	httpClient, err := rest.HTTPClientFor(rc)
+	if err != nil {
+		return nil, fmt.Errorf("make the client of %s: %w", rc.Host, err)
+	}
+	c := &Cluster{cfg: cfg, log: cfg.Logger, now: cfg.Now, installed: make(chan struct{}, 1)}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.now == nil {
+		c.now = time.Now
+	}
+	if err := c.connect(rc, httpClient); err != nil {
+		return nil, fmt.Errorf("make the client of %s: %w", rc.Host, err)
+	}
+	// controller-runtime keeps a logger for the process, and prints a stack where nobody has set one.
+	log.SetLogger(logr.FromSlogHandler(c.log.Handler()))
+	c.view = newBook()
+	c.ledger = newLedger(cfg)
+	c.fights = &fights{now: c.now}
+	c.told = &told{}
+	return c, nil
+}
+
+func (c *Cluster) connect(rc *rest.Config, httpClient *http.Client) error {
+	var err error
+	if c.mapper, err = apiutil.NewDynamicRESTMapper(rc, httpClient); err != nil {
+		return err
+	}
+	c.client, err = client.NewWithWatch(rc, client.Options{HTTPClient: httpClient, Mapper: c.mapper})
+	return err
+}
+
+// Changed has room for one value, and holds it once something that we watch has changed, other than by our own write.
+func (c *Cluster) Changed() <-chan struct{} { return c.view.changed }

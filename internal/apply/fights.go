@@ -1,0 +1,54 @@
+package apply
+
+import (
+	"sync"
+	"time"
+
+	"github.com/tidelock/tidelock/internal/desired"
+)
+
+// How often an object may be corrected within a time before we stop to fight for it: it gets one correction back each
+// fightWindow/fightLimit.
+const (
+	fightLimit  = 5
+	fightWindow = 10 * time.Minute
+)
+
+// fights is a bucket of tokens for every object that was corrected lately.
+type fights struct {
+	now     func() time.Time
+	mu      sync.Mutex
+	buckets map[desired.ID]bucket
+}
+
+type bucket struct {
+	tokens float64
+	at     time.Time
+}
+
+// take takes a token for a correction; false where none is left.
+func (f *fights) take(id desired.ID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.now()
+	if f.buckets == nil {
+		f.buckets = map[desired.ID]bucket{}
+	}
+	b, ok := f.buckets[id]
+	if !ok {
+		b = bucket{tokens: fightLimit, at: now}
+	}
+	b.tokens = min(fightLimit, b.tokens+fightLimit*now.Sub(b.at).Seconds()/fightWindow.Seconds())
+	b.at = now
+	taken := b.tokens >= 1
+	if taken {
+		b.tokens--
+	}
+	f.buckets[id] = b
+	for other, old := range f.buckets {
+		if now.Sub(old.at) > fightWindow {
+			delete(f.buckets, other)
+		}
+	}
+	return taken
+}

@@ -1,0 +1,120 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+
+	"github.com/tidelock/tidelock/api/v1alpha1"
+)
+
+// The times of the Lease, as Kubernetes' own components have them.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	leaseRetry    = 2 * time.Second
+)
+
+// ErrLeaseLost is the cause by which Lead ends what it runs when the Lease could not be renewed in time.
+var ErrLeaseLost = errors.New("the Lease is lost")
+
+// Lead takes the instance's Lease, runs held while it has it, and gives it back when held has returned. While another one
+// has it, Lead waits; waiting is told who that is, from another goroutine. identity must differ between daemons.
+func (c *Cluster) Lead(ctx context.Context, identity string, waiting func(holder string), held func(context.Context) error,
+) error {
+	cl, err := coordinationclient.NewForConfig(c.cfg.REST)
+	if err != nil {
+		return fmt.Errorf("make the client of the Lease: %w", err)
+	}
+	// The election outlives ctx until held has returned: the Lease is given back only then.
+	election, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
+	defer stop()
+	t := &tenure{stop: stop}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Name: v1alpha1.ManagedBy + "-" + c.cfg.Owner,
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: c.cfg.Namespace, Name: v1alpha1.ManagedBy + "-" + c.cfg.Owner},
+			Client:     cl,
+			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+		},
+		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: leaseRetry, ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(leading context.Context) { t.serve(ctx, leading, held) },
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(holder string) {
+				if holder != identity && waiting != nil {
+					waiting(holder)
+				}
+			},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("take the Lease %s-%s: %w", v1alpha1.ManagedBy, c.cfg.Owner, err)
+	}
+	defer context.AfterFunc(ctx, t.giveUp)()
+	elector.Run(election)
+	return t.end(ctx)
+}
+
+// tenure is one run of Lead.
+type tenure struct {
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	over    bool          // the election ended
+	serving chan struct{} // closed when held has returned; nil before it is called
+	err     error
+}
+
+// serve runs held until it returns, the caller's ctx is done or the Lease is lost.
+func (t *tenure) serve(ctx, leading context.Context, held func(context.Context) error) {
+	t.mu.Lock()
+	if t.over {
+		t.mu.Unlock()
+		return
+	}
+	t.serving = make(chan struct{})
+	t.mu.Unlock()
+	run, cancel := context.WithCancelCause(ctx)
+	defer context.AfterFunc(leading, func() { cancel(ErrLeaseLost) })()
+	t.err = held(run)
+	cancel(nil)
+	close(t.serving)
+	t.stop()
+}
+
+// giveUp ends an election that has not been won.
+func (t *tenure) giveUp() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.serving == nil {
+		t.stop()
+	}
+}
+
+func (t *tenure) end(ctx context.Context) error {
+	t.mu.Lock()
+	t.over = true
+	serving := t.serving
+	t.mu.Unlock()
+	if serving == nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case <-serving:
+		return t.err
+	default:
+	}
+	// The Lease went before held was done.
+	<-serving
+	return errors.Join(ErrLeaseLost, t.err)
+}

@@ -1,0 +1,243 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidelock/tidelock/api/v1alpha1"
+	"github.com/tidelock/tidelock/internal/desired"
+)
+
+// ObjectStatus is the status of one resource of ours.
+type ObjectStatus struct {
+	desired.ID
+	// Status is one of the status types of v1alpha1. A condition without a lastTransitionTime gets the right one.
+	Status any
+}
+
+// told is what was reported last, so that nothing is written twice.
+type told struct {
+	mu     sync.Mutex // the watch of the Sync reads and writes too
+	sync   syncSeen
+	status map[desired.ID]string
+}
+
+// syncSeen is the Sync as the watch shows it.
+type syncSeen struct {
+	known  bool
+	uid    types.UID
+	spec   v1alpha1.SyncSpec
+	gen    int64
+	status string
+}
+
+// Report writes where the instance stands on its Sync, which it makes if it is not there, and the statuses of resources of
+// ours. What did not change since it was written last is not written again. Resources that are gone meanwhile are left out.
+func (c *Cluster) Report(ctx context.Context, s v1alpha1.SyncStatus, objects []ObjectStatus) error {
+	id := c.syncID()
+	if !c.told.syncKnown() {
+		if err := c.makeSync(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.report(ctx, ObjectStatus{ID: id, Status: s}); err != nil {
+		return err
+	}
+	kept := map[desired.ID]bool{id: true}
+	for _, o := range objects {
+		kept[o.ID] = true
+		if err := c.report(ctx, o); err != nil {
+			return err
+		}
+	}
+	c.told.forget(kept)
+	return nil
+}
+
+func (c *Cluster) syncID() desired.ID {
+	return desired.ID{Group: v1alpha1.Group, Kind: v1alpha1.KindSync, Namespace: c.cfg.Namespace, Name: c.cfg.Owner}
+}
+
+func (c *Cluster) makeSync(ctx context.Context) error {
+	id := c.syncID()
+	u := addressOf(Change{ID: id}, v1alpha1.GroupVersion().Version)
+	u.SetLabels(map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy})
+	u.Object["spec"] = map[string]any{}
+	if err := c.client.Create(ctx, u, manager); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make %s: %w", id, err)
+	}
+	c.told.madeSync()
+	return nil
+}
+
+func (c *Cluster) report(ctx context.Context, o ObjectStatus) error {
+	fields, err := statusFields(o.Status)
+	if err != nil {
+		return fmt.Errorf("report on %s: %w", o.ID, err)
+	}
+	plain := withoutTimes(fields)
+	if c.told.is(o.ID, plain) || c.shown(o.ID) == plain {
+		return nil
+	}
+	if err := c.writeStatus(ctx, o.ID, fields); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.told.lost(o.ID)
+			return nil
+		}
+		return fmt.Errorf("report on %s: %w", o.ID, err)
+	}
+	c.told.set(o.ID, plain)
+	return nil
+}
+
+// shown returns the status that a resource has by our watches, or "".
+func (c *Cluster) shown(id desired.ID) string {
+	if id == c.syncID() {
+		c.told.mu.Lock()
+		defer c.told.mu.Unlock()
+		return c.told.sync.status
+	}
+	return c.view.statusOf(id)
+}
+
+// plainStatus returns an object's status as withoutTimes writes it.
+func plainStatus(u *unstructured.Unstructured) string {
+	fields, _, _ := unstructured.NestedMap(u.Object, "status")
+	if fields == nil {
+		return ""
+	}
+	return withoutTimes(fields)
+}
+
+func statusFields(status any) (map[string]any, error) {
+	b, err := json.Marshal(status)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]any
+	return fields, json.Unmarshal(b, &fields)
+}
+
+// withoutTimes encodes a status without the times of its conditions, which are not content.
+func withoutTimes(fields map[string]any) string {
+	plain := maps.Clone(fields)
+	list, _ := fields["conditions"].([]any)
+	conditions := make([]any, len(list))
+	for i, item := range list {
+		m, _ := item.(map[string]any)
+		m = maps.Clone(m)
+		delete(m, "lastTransitionTime")
+		conditions[i] = m
+	}
+	plain["conditions"] = conditions
+	return encodeValue(plain)
+}
+
+// writeStatus writes a status whole. The write is an echo to our own watch, and wakes nobody.
+func (c *Cluster) writeStatus(ctx context.Context, id desired.ID, fields map[string]any) error {
+	version := v1alpha1.GroupVersion().Version
+	u := addressOf(Change{ID: id}, version)
+	if err := c.client.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
+		return err
+	}
+	keepTimes(fields, u, c.now())
+	body, err := encode(map[string]any{
+		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
+		"metadata": map[string]any{"name": id.Name, "namespace": id.Namespace, "uid": u.GetUID()},
+		"status":   fields,
+	})
+	if err != nil {
+		return err
+	}
+	gvk := id.GroupKind().WithVersion(version)
+	c.view.begin(id)
+	err = c.client.Status().Patch(ctx, u, client.RawPatch(types.ApplyPatchType, body), manager, client.ForceOwnership)
+	if err != nil {
+		c.view.end(gvk, id, nil)
+		return err
+	}
+	live := observe(u)
+	if live.Owner == c.cfg.Owner {
+		c.view.end(gvk, id, &live)
+	} else {
+		c.view.end(gvk, id, nil)
+	}
+	return nil
+}
+
+// keepTimes gives conditions their lastTransitionTime: that of the live object where the status is the same, else now.
+func keepTimes(fields map[string]any, live *unstructured.Unstructured, now time.Time) {
+	list, _ := fields["conditions"].([]any)
+	have, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	for _, item := range list {
+		condition, _ := item.(map[string]any)
+		if at, _ := condition["lastTransitionTime"].(string); at != "" {
+			continue
+		}
+		condition["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
+		for _, h := range have {
+			old, _ := h.(map[string]any)
+			if old["type"] == condition["type"] && old["status"] == condition["status"] && old["lastTransitionTime"] != nil {
+				condition["lastTransitionTime"] = old["lastTransitionTime"]
+			}
+		}
+	}
+}
+
+func (t *told) is(id desired.ID, status string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	last, ok := t.status[id]
+	return ok && last == status
+}
+
+func (t *told) set(id desired.ID, status string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.status == nil {
+		t.status = map[desired.ID]string{}
+	}
+	t.status[id] = status
+}
+
+func (t *told) lost(id desired.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.status, id)
+	if id.Kind == v1alpha1.KindSync {
+		t.sync.known = false
+	}
+}
+
+func (t *told) forget(kept map[desired.ID]bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.status, func(id desired.ID, _ string) bool { return !kept[id] })
+}
+
+func (t *told) syncKnown() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sync.known
+}
+
+func (t *told) syncUID() types.UID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sync.uid
+}
+
+func (t *told) madeSync() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sync.known = true
+}

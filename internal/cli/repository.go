@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tidelock/tidelock/internal/desired"
+	"github.com/tidelock/tidelock/internal/render"
+	"github.com/tidelock/tidelock/internal/source"
+)
+
+// repositoryFlags are what the commands share that a person types at a repository: [PATH], and --ref for a commit.
+type repositoryFlags struct {
+	ref       string
+	mockImage string
+}
+
+func (f *repositoryFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.ref, "ref", "", "read this branch, tag or commit instead of the working tree")
+	cmd.Flags().StringVar(&f.mockImage, "mock-image", "", "image that runs mocks, where the repository names none")
+}
+
+// render reads the repository that path lies in and renders it.
+func (f *repositoryFlags) render(ctx context.Context, args []string) (desired.State, error) {
+	path := "."
+	if len(args) == 1 {
+		path = args[0]
+	}
+	root, sub, err := source.WorkingTree(path)
+	if err != nil {
+		return desired.State{}, err
+	}
+	rev, tree, err := f.open(ctx, root)
+	if err != nil {
+		return desired.State{}, err
+	}
+	state, err := render.Render(ctx, rev, tree, render.Options{Path: sub, MockImage: f.mockImage})
+	var problems desired.Problems
+	if errors.As(err, &problems) {
+		err = fmt.Errorf("refused, %s:\n%w", count(len(problems), "error"), err)
+	}
+	return state, err
+}
+
+// count says "1 error" or "2 errors".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (f *repositoryFlags) open(ctx context.Context, root string) (desired.Revision, fs.FS, error) {
+	if f.ref == "" {
+		return source.Snapshot(ctx, root)
+	}
+	src, err := source.Open(ctx, source.Config{Repository: root, Ref: f.ref})
+	if err != nil {
+		return desired.Revision{}, nil, err
+	}
+	return src.Head(ctx)
+}

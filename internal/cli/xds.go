@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tidelock/tidelock/internal/xds"
+)
+
+const (
+	defaultXDSAddress = "127.0.0.1:18000"
+	defaultWebAddress = "127.0.0.1:18080"
+)
+
+func newXDS() *cobra.Command {
+	cmd := &cobra.Command{Use: "xds", Short: "What proxies are served, and how they are started"}
+	cmd.AddCommand(newBootstrap(), newShow())
+	return cmd
+}
+
+func newBootstrap() *cobra.Command {
+	var cfg xds.BootstrapConfig
+	var address string
+	cmd := &cobra.Command{
+		Use:   "bootstrap",
+		Short: "Print the configuration that an Envoy is started with",
+		Long: text(`
+			Prints a bootstrap for Envoy 1.40: it connects to the daemon and takes everything else from there. Proxies of one
+			group receive the same configuration; a route may name the groups that it is for.`),
+		Example: text(`
+			tidelock xds bootstrap --node edge-1 --group edge > envoy.yaml
+			envoy -c envoy.yaml`),
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			host, port, err := net.SplitHostPort(address)
+			if err != nil {
+				return usageError{fmt.Errorf("--xds-address: %w", err)}
+			}
+			n, err := strconv.ParseUint(port, 10, 16)
+			if err != nil {
+				return usageError{fmt.Errorf("--xds-address: port %q: want a number from 1 to 65535", port)}
+			}
+			cfg.XDSHost, cfg.XDSPort = host, uint32(n)
+			b, err := xds.Bootstrap(cfg)
+			if err != nil {
+				return usageError{err}
+			}
+			_, err = cmd.OutOrStdout().Write(b)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&address, "xds-address", defaultXDSAddress, "where the daemon serves xDS, host:port")
+	cmd.Flags().StringVar(&cfg.NodeID, "node", "", "id of the proxy; without it, start Envoy with --service-node")
+	cmd.Flags().StringVar(&cfg.Group, "group", "default", "group of the proxy (Envoy's node.cluster)")
+	cmd.Flags().StringVar(&cfg.AdminAddress, "admin-address", "127.0.0.1", "address of Envoy's admin interface")
+	cmd.Flags().Uint32Var(&cfg.AdminPort, "admin-port", 19000, "port of Envoy's admin interface")
+	return cmd
+}
+
+// shown is what the daemon answers to GET /xds.
+type shown struct {
+	Proxies []xds.Proxy  `json:"proxies"`
+	Groups  []shownGroup `json:"groups"`
+}
+
+type shownGroup struct {
+	Name      string              `json:"name"`
+	Commit    string              `json:"commit"`
+	Resources map[string][]string `json:"resources"`
+}
+
+// show returns what srv serves: names and versions, and never a value.
+func show(srv *xds.Server) shown {
+	out := shown{Proxies: srv.Proxies()}
+	for _, name := range srv.Groups() {
+		snap, ok := srv.Served(name)
+		if !ok || name == "" {
+			continue
+		}
+		g := shownGroup{Name: name, Commit: snap.Commit, Resources: map[string][]string{}}
+		for typeURL, list := range snap.Resources {
+			for _, r := range list {
+				kind := typeURL[strings.LastIndexByte(typeURL, '.')+1:]
+				g.Resources[kind] = append(g.Resources[kind], r.Name+" "+r.Hash[:min(len(r.Hash), 12)])
+			}
+		}
+		out.Groups = append(out.Groups, g)
+	}
+	return out
+}
+
+func newShow() *cobra.Command {
+	var address, output string
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print what the proxies are served and who has acknowledged it",
+		Example: text(`
+			tidelock xds show
+			tidelock xds show -o json | jq .proxies`),
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := fetch(cmd, strings.TrimSuffix(address, "/")+"/xds")
+			if err != nil {
+				return err
+			}
+			switch output {
+			case "text":
+				return s.print(cmd.OutOrStdout())
+			case "json":
+				enc := json.NewEncoder(cmd.OutOrStdout())
+				enc.SetIndent("", "  ")
+				return enc.Encode(s)
+			default:
+				return usageError{fmt.Errorf("--output %q: want text or json", output)}
+			}
+		},
+	}
+	cmd.Flags().StringVar(&address, "address", "http://"+defaultWebAddress, "URL of the daemon's web port")
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return cmd
+}
+
+func fetch(cmd *cobra.Command, url string) (s shown, err error) {
+	const timeout, limit = 10 * time.Second, 64 << 20
+	req, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return s, usageError{err}
+	}
+	resp, err := (&http.Client{Timeout: timeout}).Do(req)
+	if err != nil {
+		return s, fmt.Errorf("ask the daemon (is it running, and is --address its --web-address?): %w", err)
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	if resp.StatusCode != http.StatusOK {
+		return s, fmt.Errorf("the daemon answered %s", resp.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, limit)).Decode(&s); err != nil {
+		return s, fmt.Errorf("read the daemon's answer: %w", err)
+	}
+	return s, nil
+}
+
+func (s shown) print(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	_, _ = fmt.Fprintln(tw, "PROXY\tGROUP\tSTATE\tMESSAGE")
+	for _, p := range s.Proxies {
+		_, _ = fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", p.Node, p.Group, p.State, p.Message)
+	}
+	for _, g := range s.Groups {
+		_, _ = fmt.Fprintf(tw, "\ngroup %s at %s\n", g.Name, g.Commit)
+		for _, kind := range []string{"Listener", "RouteConfiguration", "Cluster", "ClusterLoadAssignment", "Secret"} {
+			for _, r := range g.Resources[kind] {
+				_, _ = fmt.Fprintf(tw, "  %s\t%s\n", kind, strings.Replace(r, " ", "\t", 1))
+			}
+		}
+	}
+	return tw.Flush()
+}

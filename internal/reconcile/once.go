@@ -1,0 +1,32 @@
+package reconcile
+
+import (
+	"context"
+)
+
+// once takes the instance one pass along the line. Above the line it thinks: nothing outside is touched, and a commit that
+// fails anywhere leaves the accepted one in force. Below it acts. No step blocks on the world: each returns what it did
+// and what it waits for, and whatever is waited for starts the next pass from the top.
+func (l *Loop) once(ctx context.Context, was standing) standing {
+	var out outcome
+	out.newest = l.newest(ctx, was)                                 // source.Head, render.Render
+	world := l.look(out.newest.commit, was)                         // endpoints and certificates, as they are watched
+	out.want, out.err = l.think(ctx, out.newest.commit, world, was) // xds.Build, apply.NewPlan, Check, Preflight
+	if out.newest.reject(out.want, out.err, l.now()) {              // refused whole: go on from the accepted commit
+		out.want, out.err = l.think(ctx, was.accepted, world, was)
+	}
+	// ------------------------------------------------------- nothing outside was touched up to here
+
+	if out.err == nil {
+		out.acted, out.err = l.accept(ctx, out.want, was) // recorded before the first write
+	}
+	if out.acted {
+		out.result, out.err = l.Cluster.Execute(ctx, out.want.plan) // creates and updates, stage by stage
+		out = l.answer(ctx, out, was)                               // mocks of this process take their documents
+		out.published = l.publish(out.want)                         // new snapshots to the proxies, in phases
+		out = l.prune(ctx, out, was)                                // deletes last
+	}
+	now := settle(was, out, l.now())
+	l.report(ctx, was, now) // Sync, statuses, one log line
+	return now
+}

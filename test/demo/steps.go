@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func (d *demo) work() string { return filepath.Join(d.dir, "shop") }
+
+// startCluster starts the local control plane, or takes the cluster that CLUSTER names.
+func (d *demo) startCluster(ctx context.Context) error {
+	if c := os.Getenv("CLUSTER"); c != "" {
+		d.kubeconfig = c
+		return nil
+	}
+	dir := filepath.Join(d.dir, "cluster")
+	d.kubeconfig = filepath.Join(dir, "kubeconfig")
+	if err := d.start("cluster", tool("LOCALCLUSTER_BIN", ".cache/bin/localcluster"), "up", "--dir", dir, "--no-fsync"); err != nil {
+		return err
+	}
+	return d.until(ctx, time.Minute, 50*time.Millisecond, func(ctx context.Context) error {
+		_, err := d.run(ctx, "", d.kubectlArgs("get", "--raw", "/readyz")...)
+		return err
+	})
+}
+
+// makeRepository makes a bare repository of examples/repo and a checkout beside it, as a team would have them.
+func (d *demo) makeRepository(ctx context.Context) error {
+	bare := filepath.Join(d.dir, "shop.git")
+	if err := os.CopyFS(d.work(), os.DirFS(filepath.Join(d.root, "examples", "repo"))); err != nil {
+		return fmt.Errorf("copy examples/repo: %w", err)
+	}
+	d.overlay = "overlays/production"
+	if err := d.movePorts(); err != nil {
+		return err
+	}
+	return d.git(ctx,
+		[]string{"init", "-q", "--bare", "-b", "main", bare},
+		[]string{"init", "-q", "-b", "main"},
+		[]string{"remote", "add", "origin", bare},
+		[]string{"add", "."},
+		[]string{"commit", "-q", "-m", "The shop as it is today"},
+		[]string{"push", "-q", "-u", "origin", "main"},
+	)
+}
+
+// movePorts takes other listener ports where those of the example are in use on this machine.
+func (d *demo) movePorts() error {
+	health, err := preferPort(10001)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		d.edit("base/shop.yaml", "port: 10000", fmt.Sprintf("port: %d", d.envoyPort)),
+		d.edit("base/load-balancer.yaml", "port_value: 10001", fmt.Sprintf("port_value: %d", health)),
+	)
+}
+
+func (d *demo) startDaemon(ctx context.Context) error {
+	err := d.start("tidelock", tool("TIDELOCK_BIN", "bin/tidelock"), "run",
+		"--name", "demo", "--namespace", "default", "--kubeconfig", d.kubeconfig,
+		"--repo", filepath.Join(d.dir, "shop.git"), "--path", d.overlay, "--local-mocks",
+		"--data-dir", filepath.Join(d.dir, "data"),
+		"--xds-address", fmt.Sprintf("127.0.0.1:%d", d.xdsPort),
+		"--web-address", fmt.Sprintf("127.0.0.1:%d", d.webPort))
+	if err != nil {
+		return err
+	}
+	return d.until(ctx, time.Minute, 20*time.Millisecond, func(ctx context.Context) error {
+		return d.get(ctx, fmt.Sprintf("http://127.0.0.1:%d/readyz", d.webPort), "", nil)
+	})
+}
+
+func (d *demo) startEnvoy(ctx context.Context) error {
+	bootstrap, err := d.run(ctx, "", tool("TIDELOCK_BIN", "bin/tidelock"), "xds", "bootstrap",
+		"--xds-address", fmt.Sprintf("127.0.0.1:%d", d.xdsPort), "--admin-port", fmt.Sprint(d.adminPort),
+		"--node", "demo-1", "--group", "demo")
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(d.dir, "envoy.yaml")
+	if err := os.WriteFile(file, bootstrap, 0o600); err != nil {
+		return fmt.Errorf("write the bootstrap: %w", err)
+	}
+	err = d.start("envoy", tool("ENVOY_BIN", ".cache/bin/envoy"), "-c", file, "--disable-hot-restart", "--log-level", "warning")
+	if err != nil {
+		return err
+	}
+	return d.until(ctx, time.Minute, 20*time.Millisecond, func(ctx context.Context) error {
+		return d.get(ctx, fmt.Sprintf("http://127.0.0.1:%d/ready", d.adminPort), "", nil)
+	})
+}
+
+func (d *demo) firstAnswer(ctx context.Context) error {
+	return d.until(ctx, time.Minute, 20*time.Millisecond, func(ctx context.Context) error {
+		return d.get(ctx, d.url(), host, nil)
+	})
+}
+
+func (d *demo) url() string { return fmt.Sprintf("http://127.0.0.1:%d%s", d.envoyPort, path) }
+
+// get asks for a page, wants status 200 and copies the body to where it is wanted.
+func (d *demo) get(ctx context.Context, url, host string, body *[]byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", url, err)
+	}
+	req.Host = host
+	resp, err := client().Do(req)
+	if err != nil {
+		return err
+	}
+	b, err := io.ReadAll(resp.Body)
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answered %s: %s", url, resp.Status, bytes.TrimSpace(b))
+	}
+	if body != nil {
+		*body = b
+	}
+	return nil
+}
+
+// edit replaces the one place in a file of the checkout.
+func (d *demo) edit(name, old, changed string) error {
+	file := filepath.Join(d.work(), name)
+	b, err := os.ReadFile(file) //nolint:gosec // a file that we have just made
+	if err != nil {
+		return fmt.Errorf("edit %s: %w", name, err)
+	}
+	if strings.Count(string(b), old) != 1 {
+		return fmt.Errorf("edit %s: want %q once", name, old)
+	}
+	return os.WriteFile(file, []byte(strings.Replace(string(b), old, changed, 1)), 0o600) //nolint:gosec // as above
+}
+
+// git runs git in the checkout, as nobody's configuration would have it.
+func (d *demo) git(ctx context.Context, commands ...[]string) error {
+	for _, c := range commands {
+		if _, err := d.run(ctx, d.work(), append([]string{"git"}, c...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs a program to its end and returns what it printed.
+func (d *demo) run(ctx context.Context, dir string, argv ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // programs of the Makefile, and git
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=Demo", "GIT_AUTHOR_EMAIL=demo@example.com",
+		"GIT_COMMITTER_NAME=Demo", "GIT_COMMITTER_EMAIL=demo@example.com")
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", strings.Join(argv[:min(len(argv), 3)], " "), err, bytes.TrimSpace(errOut.Bytes()))
+	}
+	return out.Bytes(), nil
+}
+
+// kubectlArgs prefers the kubectl inside the local control plane; with CLUSTER it is the user's own.
+func (d *demo) kubectlArgs(args ...string) []string {
+	program := []string{tool("LOCALCLUSTER_BIN", ".cache/bin/localcluster"), "kubectl"}
+	if os.Getenv("CLUSTER") != "" {
+		program = []string{"kubectl"}
+	}
+	return append(append(program, "--kubeconfig", d.kubeconfig), args...)
+}
+
+// kubectl is what a person types.
+func (d *demo) kubectl() string {
+	words := d.kubectlArgs()
+	for i, w := range words {
+		if rel, err := filepath.Rel(d.root, w); err == nil && filepath.IsAbs(w) && !strings.HasPrefix(rel, "..") {
+			words[i] = rel
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// commit returns the commit that the instance is at and whether everything of it is in.
+func (d *demo) commit(ctx context.Context) (commit string, ready bool, err error) {
+	b, err := d.run(ctx, "", d.kubectlArgs("get", "sync", "demo", "-n", "default", "-o", "json")...)
+	if err != nil {
+		return "", false, err
+	}
+	var sync struct {
+		Status struct {
+			Commit     string
+			Conditions []struct{ Type, Status string }
+		}
+	}
+	if err := json.Unmarshal(b, &sync); err != nil {
+		return "", false, fmt.Errorf("read the Sync: %w", err)
+	}
+	for _, c := range sync.Status.Conditions {
+		ready = ready || c.Type == "Ready" && c.Status == "True"
+	}
+	return sync.Status.Commit, ready, nil
+}

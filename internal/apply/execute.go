@@ -47,7 +47,7 @@ func (c *Cluster) Execute(ctx context.Context, p Plan) (Result, error) {
 	return x.res, c.save(ctx)
 }
 
-// sift leaves those writes in the plan that the check has found no fault with.
+// sift leaves those writes in the plan that the check has found no fault with, and that nobody fights over.
 func (x *execution) sift(out []outcome) {
 	kept := make([]Change, 0, len(x.plan.Writes))
 	for i, ch := range x.plan.Writes {
@@ -57,7 +57,10 @@ func (x *execution) sift(out []outcome) {
 		case len(out[i].waits) > 0:
 			x.block(ch)
 			x.res.Waits = append(x.res.Waits, out[i].waits...)
-		case !out[i].paused:
+		case out[i].paused:
+		case ch.putsBack() && !x.c.fights.take(ch.ID):
+			x.contested(ch)
+		default:
 			kept = append(kept, ch)
 		}
 	}
@@ -114,10 +117,6 @@ func (x *execution) write(ctx context.Context, ch Change) {
 	}
 	if ch.Action == Refuse {
 		x.fail(ch, fmt.Errorf("%w: %s", ErrOwned, ch.Reason))
-		return
-	}
-	if ch.Action == Correct && ch.owned.UID != "" && !x.c.fights.take(ch.ID) {
-		x.contested(ch)
 		return
 	}
 	live, err := x.c.write(ctx, ch)

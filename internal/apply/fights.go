@@ -14,6 +14,11 @@ const (
 	fightWindow = 10 * time.Minute
 )
 
+// putsBack says that a change undoes what somebody did in the cluster.
+func (ch *Change) putsBack() bool {
+	return ch.owned.UID != "" && (ch.Action == Correct || ch.Action == Create && ch.owned.Digest == ch.digest)
+}
+
 // fights is a bucket of tokens for every object that was corrected lately.
 type fights struct {
 	now     func() time.Time

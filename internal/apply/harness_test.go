@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -27,13 +26,14 @@ const patience = 30 * time.Second
 type wire struct {
 	base http.RoundTripper
 
-	mu       sync.Mutex
-	requests []string
-	writes   int
-	failAt   int  // the number of the write that fails, from 1; 0 for none
-	dead     bool // all that comes after it fails too, as after a kill
-	lost     bool // the write is made, and its answer is lost
-	failed   bool
+	mu        sync.Mutex
+	requests  []string
+	writes    int
+	conflicts int  // deletes of what had changed since it was seen
+	failAt    int  // the number of the write that fails, from 1; 0 for none
+	dead      bool // all that comes after it fails too, as after a kill
+	lost      bool // the write is made, and its answer is lost
+	failed    bool
 }
 
 var errCut = errors.New("the wire is cut")
@@ -47,6 +47,11 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errCut
 	}
 	res, err := w.base.RoundTrip(req)
+	if err == nil && res.StatusCode == http.StatusConflict && req.Method == http.MethodDelete {
+		w.mu.Lock()
+		w.conflicts++
+		w.mu.Unlock()
+	}
 	if cut && err == nil {
 		return nil, errors.Join(errCut, res.Body.Close())
 	}
@@ -235,23 +240,22 @@ func manifests(tb testing.TB, namespace, text string) []desired.Object {
 	return out
 }
 
-// adminOf makes a client once a process: it learns the kinds by requests.
-var adminOf = sync.OnceValues(func() (client.Client, error) { return client.New(<-adminREST, client.Options{}) })
-
-var adminREST = make(chan *rest.Config, 1)
+// The client of admin is made once a process: it learns the kinds by requests.
+var (
+	adminOnce   sync.Once
+	adminClient client.Client
+	errAdmin    error
+)
 
 // admin is a client with all rights, as a person has.
 func admin(tb testing.TB) client.Client {
 	tb.Helper()
-	select {
-	case adminREST <- env.Cluster(tb).Config():
-	default:
+	rc := env.Cluster(tb).Config()
+	adminOnce.Do(func() { adminClient, errAdmin = client.New(rc, client.Options{}) })
+	if errAdmin != nil {
+		tb.Fatal(errAdmin)
 	}
-	cl, err := adminOf()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return cl
+	return adminClient
 }
 
 // get returns a live object, nil where there is none.

@@ -157,3 +157,28 @@ func TestAFightIsGivenUpAndReportedAsContested(t *testing.T) {
 	clock.Add(int64(fightWindow / time.Second / fightLimit))
 	in.await(t, objects, "one correction more after a while", func() bool { _, stable, _ := weightsOf(t, id); return stable == 100 })
 }
+
+func TestAnObjectThatSomebodyKeepsDeletingIsContestedToo(t *testing.T) {
+	t.Parallel()
+	ns := env.Cluster(t).Namespace(t)
+	in := open(t, ns, "deleter", func(c *Config) { c.Now = func() time.Time { return time.Unix(0, 0) } })
+	objects := manifests(t, ns, configMap("cm", "1"))
+	id := objects[0].ID
+	in.sync(t, objects)
+	for range fightLimit {
+		if err := admin(t).Delete(t.Context(), addressOf(Change{ID: id}, "v1")); err != nil {
+			t.Fatal(err)
+		}
+		in.await(t, objects, "the object to be put back", func() bool { return get(t, id, "v1") != nil })
+	}
+	if err := admin(t).Delete(t.Context(), addressOf(Change{ID: id}, "v1")); err != nil {
+		t.Fatal(err)
+	}
+	in.await(t, objects, "the fight to be given up", func() bool {
+		_, res, err := in.pass(t.Context(), objects)
+		return err == nil && slices.Equal(res.Contested, []desired.ID{id})
+	})
+	if _, res, err := in.pass(t.Context(), objects); err != nil || len(res.Contested) != 1 || get(t, id, "v1") != nil {
+		t.Errorf("the fight goes on: %+v, %v", res, err)
+	}
+}

@@ -144,10 +144,14 @@ func (x *pruning) look(ctx context.Context, ch *Change) (found bool, err error) 
 // release gives an object up. Our marks are taken off only if the object is ours.
 func (x *pruning) release(ctx context.Context, ch Change) {
 	if ch.Live.Owner == x.c.cfg.Owner && ch.owned.owns(ch.Live) {
-		if err := x.c.letGo(ctx, ch, *ch.Live); err != nil && !apierrors.IsNotFound(err) {
+		x.c.view.begin(ch.ID)
+		err := x.c.letGo(ctx, ch, *ch.Live)
+		if err != nil && !apierrors.IsNotFound(err) {
+			x.c.view.end(ch.Live.gvk(), ch.ID, nil)
 			x.refused(ch, err)
 			return
 		}
+		x.c.view.ended(ch.ID, ch.Live.UID) // without our label it leaves the view
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -28,5 +28,5 @@ func (c *Cluster) Recall(ctx context.Context) (v1alpha1.SyncStatus, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &s); err != nil {
 		return v1alpha1.SyncStatus{}, fmt.Errorf("read %s: %w", c.syncID(), err)
 	}
-	return s.Status, nil
+	return s.Status, (&syncSink{told: c.told, changed: c.view.changed}).put(u)
 }

@@ -75,7 +75,7 @@ func (c *Cluster) makeSync(ctx context.Context) error {
 	if err := c.client.Create(ctx, u, manager); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("make %s: %w", id, err)
 	}
-	c.told.madeSync()
+	c.told.madeSync(u.GetUID())
 	return nil
 }
 
@@ -236,8 +236,8 @@ func (t *told) syncUID() types.UID {
 	return t.sync.uid
 }
 
-func (t *told) madeSync() {
+func (t *told) madeSync(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sync.known = true
+	t.sync.known, t.sync.uid = true, uid
 }

@@ -20,7 +20,7 @@ const (
 // Run executes the command line args (without the program's name) and returns its error; all output goes to stdout and
 // stderr, and ctx ends what runs long.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	root := newRoot()
+	root := newRoot() //nolint:contextcheck // cobra hands ctx to each command
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"tidelock": func() {
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) //nolint:usetesting // this is a program
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) //nolint:forbidigo // this is a program
 			err := Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 			stop()
 			if err != nil {

@@ -57,12 +57,11 @@ func readConfig(flags *pflag.FlagSet) (map[string]string, error) {
 		name = os.Getenv(envPrefix + "CONFIG")
 	}
 	if name == "" {
-		return nil, nil
+		return map[string]string{}, nil
 	}
 	b, err := os.ReadFile(name) //nolint:gosec // the user names the file
 	if err != nil {
-		var pathErr *fs.PathError
-		if errors.As(err, &pathErr) {
+		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 			err = pathErr.Err
 		}
 		return nil, fmt.Errorf("configuration file %s: %w", name, err)

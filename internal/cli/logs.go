@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 )
 
 // logFlags say how a long-running command logs.
@@ -26,16 +27,33 @@ func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {
 		return nil, usageError{fmt.Errorf("--log-level %q: want debug, info, warn or error", f.level)}
 	}
-	opts := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler
 	switch f.format {
 	case "text":
-		return slog.New(slog.NewTextHandler(w, opts)), nil
+		handler = slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, opts)), nil
+		handler = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 	default:
 		return nil, usageError{fmt.Errorf("--log-format %q: want text or json", f.format)}
 	}
+	// Kubernetes' libraries log through klog, in their own form; what they find worth a warning goes with ours.
+	klog.SetSlogLogger(slog.New(quiet{handler}))
+	return slog.New(handler), nil
 }
+
+// quiet passes on warnings and errors alone.
+type quiet struct{ slog.Handler }
+
+// Enabled reports whether a record of this level is passed on.
+func (q quiet) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && q.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs returns a handler that is as quiet.
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+
+// WithGroup returns a handler that is as quiet.
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
 
 // interrupted makes the end that a person asked for no error.
 func interrupted(err error) error {

@@ -39,8 +39,7 @@ func (f *repositoryFlags) render(ctx context.Context, args []string) (desired.St
 		return desired.State{}, err
 	}
 	state, err := render.Render(ctx, rev, tree, render.Options{Path: sub, MockImage: f.mockImage})
-	var problems desired.Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[desired.Problems](err); ok {
 		err = fmt.Errorf("refused, %s:\n%w", count(len(problems), "error"), err)
 	}
 	return state, err

@@ -147,9 +147,13 @@ func (in *instance) start(ctx context.Context, g *errgroup.Group) {
 
 // lead runs held while this process has the instance's Lease.
 func (in *instance) lead(ctx context.Context, held func(context.Context) error) error {
-	return in.cluster.Lead(ctx, identity(), func(holder string) {
+	err := in.cluster.Lead(ctx, identity(), func(holder string) {
 		in.log.WarnContext(ctx, "another process has the instance's Lease; waiting", slog.String("holder", holder))
 	}, held)
+	if errors.Is(err, apply.ErrOtherRepository) {
+		return fmt.Errorf("%w with --takeover", err)
+	}
+	return err
 }
 
 // identity names this process beside others, also on one machine.

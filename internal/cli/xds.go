@@ -69,8 +69,16 @@ func newBootstrap() *cobra.Command {
 
 // shown is what the daemon answers to GET /xds.
 type shown struct {
-	Proxies []xds.Proxy  `json:"proxies"`
+	Proxies []shownProxy `json:"proxies"`
 	Groups  []shownGroup `json:"groups"`
+}
+
+type shownProxy struct {
+	Node    string            `json:"node"`
+	Group   string            `json:"group"`
+	State   string            `json:"state"`
+	Message string            `json:"message,omitempty"`
+	Acked   map[string]string `json:"acked,omitempty"`
 }
 
 type shownGroup struct {
@@ -81,7 +89,10 @@ type shownGroup struct {
 
 // show returns what srv serves: names and versions, and never a value.
 func show(srv *xds.Server) shown {
-	out := shown{Proxies: srv.Proxies()}
+	var out shown
+	for _, p := range srv.Proxies() {
+		out.Proxies = append(out.Proxies, shownProxy{p.Node, p.Group, string(p.State), p.Message, p.Acked})
+	}
 	for _, name := range srv.Groups() {
 		snap, ok := srv.Served(name)
 		if !ok || name == "" {

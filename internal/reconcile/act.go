@@ -36,11 +36,28 @@ func (l *Loop) accept(ctx context.Context, want thought, was standing) (bool, er
 	return true, nil
 }
 
-// publish hands each group its snapshot and returns how far each has come.
-func (l *Loop) publish(want thought) map[string]xds.Progress {
-	out := make(map[string]xds.Progress, len(want.snapshots))
-	for _, snap := range want.snapshots {
-		out[snap.Group] = l.Proxies.Publish(snap)
+// execute makes the plan's creates and updates.
+func (l *Loop) execute(ctx context.Context, out outcome) outcome {
+	out.result, out.err = l.Cluster.Execute(ctx, out.want.plan)
+	return out
+}
+
+// publish hands each group its snapshot and returns how far each has come. A group that an earlier life of the daemon served
+// gets what it had from then first: what its proxies still route to is known to the server only so.
+func (l *Loop) publish(out outcome, w world, was standing) outcome {
+	out.published = make(map[string]xds.Progress, len(out.want.snapshots))
+	for _, snap := range out.want.snapshots {
+		_, served := was.published[snap.Group]
+		if live := was.live[snap.Group]; !served && len(live) > 0 && was.full[snap.Group] != snap.Commit {
+			in := xds.Input{Group: snap.Group, Commit: was.full[snap.Group], Live: live, Desired: live, World: w.World}
+			before, err := xds.Build(in, nil)
+			if err != nil {
+				out.err = errors.Join(out.err, fmt.Errorf("build what group %s was served before: %w", snap.Group, err))
+			} else {
+				l.Proxies.Publish(before)
+			}
+		}
+		out.published[snap.Group] = l.Proxies.Publish(snap)
 	}
 	return out
 }

@@ -21,10 +21,10 @@ func (l *Loop) once(ctx context.Context, was standing) standing {
 		out.acted, out.err = l.accept(ctx, out.want, was) // recorded before the first write
 	}
 	if out.acted {
-		out.result, out.err = l.Cluster.Execute(ctx, out.want.plan) // creates and updates, stage by stage
-		out = l.answer(ctx, out, was)                               // mocks of this process take their documents
-		out.published = l.publish(out.want)                         // new snapshots to the proxies, in phases
-		out = l.prune(ctx, out, was)                                // deletes last
+		out = l.execute(ctx, out)        // apply.Execute: creates and updates, stage by stage
+		out = l.answer(ctx, out, was)    // mocks of this process take their documents
+		out = l.publish(out, world, was) // xds.Publish: new snapshots to the proxies, in phases
+		out = l.prune(ctx, out, was)     // apply.Prune: deletes last
 	}
 	now := settle(was, out, l.now())
 	l.report(ctx, was, now) // Sync, statuses, one log line

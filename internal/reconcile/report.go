@@ -136,7 +136,7 @@ func (l *Loop) conditions(now standing) []metav1.Condition {
 		}
 		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
 	}
-	stalled := now.refused != nil || len(now.overdue(l.now())) > 0
+	stalled := now.refused != nil || len(now.overdue(l.now())) > 0 || len(now.rejections()) > 0
 	ready := now.settled()
 	return []metav1.Condition{
 		is(v1alpha1.ConditionReady, ready),
@@ -160,6 +160,9 @@ func (l *Loop) verdict(now standing) (reason, message string) {
 	case len(now.result.Failed) > 0:
 		f := now.result.Failed[0]
 		return "Failed", l.hide(fmt.Sprintf("%d objects failed; %s: %v", len(now.result.Failed), f.ID, f.Err))
+	case len(now.rejections()) > 0:
+		r := now.rejections()[0]
+		return "ProxyRejected", l.hide(fmt.Sprintf("proxy %s refused %s: %s", r.Node, now.accepted.rev, r.Message))
 	case len(now.waits) > 0:
 		return "Waiting", now.waits[0].String()
 	case now.again:

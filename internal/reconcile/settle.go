@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidelock/tidelock/internal/desired"
+	"github.com/tidelock/tidelock/internal/xds"
 )
 
 // How long things may take before the loop does something about it.
@@ -124,7 +125,16 @@ func (s standing) next(at time.Time) (rest time.Duration, goOn bool) {
 // settled reports whether nothing is left to do.
 func (s standing) settled() bool {
 	return s.accepted.known() && s.refused == nil && s.unknown == nil && s.trouble == nil &&
-		len(s.waits) == 0 && len(s.result.Failed) == 0 && !s.again
+		len(s.waits) == 0 && len(s.result.Failed) == 0 && len(s.rejections()) == 0 && !s.again
+}
+
+// rejections are what proxies said against what is published now, by group.
+func (s standing) rejections() []xds.Rejection {
+	var out []xds.Rejection
+	for _, group := range slices.Sorted(maps.Keys(s.published)) {
+		out = append(out, s.published[group].Rejections...)
+	}
+	return out
 }
 
 // verdict is why the newest commit will not come in by itself.

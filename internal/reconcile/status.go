@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -114,14 +115,27 @@ func (l *Loop) remarks(now standing) map[desired.Source]remark {
 			say(n.Source, false, n.Text)
 		}
 		for _, r := range now.published[snap.Group].Rejections {
-			for i := range now.accepted.state.Routes {
-				route := &now.accepted.state.Routes[i]
+			for _, route := range notLive(now.live[snap.Group], now.accepted.state.Routes) {
 				say(route.Source, true, fmt.Sprintf("proxy %s refused: %s (%s)", r.Node, r.Message, route.Origin))
 			}
 		}
 	}
 	for _, f := range now.result.Failed {
 		say(sourceOf(now.accepted.state.Objects, f.ID), true, f.Err.Error())
+	}
+	return out
+}
+
+// notLive are the routes of a commit that are not among those in force: the ones that a proxy's refusal is about.
+func notLive(live, want []desired.Route) []*desired.Route {
+	var out []*desired.Route
+	for i := range want {
+		same := func(r desired.Route) bool {
+			return r.Source == want[i].Source && r.Rule == want[i].Rule && reflect.DeepEqual(r, want[i])
+		}
+		if !slices.ContainsFunc(live, same) {
+			out = append(out, &want[i])
+		}
 	}
 	return out
 }

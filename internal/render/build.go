@@ -187,7 +187,7 @@ func newItem(at desired.Origin, res made, p *plan) (item, desired.Problems) {
 	it := item{manifest: m}
 	if doc, ok := pick(p.docs[at.Path].docs, m); ok {
 		it.doc = doc
-		it.origin.Line = doc.line
+		it.origin.Line, it.source = doc.line, doc.node
 		if reflect.DeepEqual(doc.value, content) {
 			it.node = doc.node
 		}

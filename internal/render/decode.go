@@ -29,7 +29,7 @@ func (r resource[T]) source() desired.Source { return desired.Source{Kind: r.Kin
 
 // placeOf returns where the problems of m are reported.
 func placeOf(m manifest) place {
-	return place{start: m.origin, lines: m.node, object: m.String()}
+	return place{start: m.origin, lines: m.node, source: m.source, now: m.content.Object, object: m.String()}
 }
 
 // decode checks m against the schema of its kind and returns it with its spec. Where something is wrong it reports all of

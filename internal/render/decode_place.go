@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,8 +53,11 @@ func isOdd(r rune) bool {
 // place is where the problems of one document are reported: its file, its lines and its name.
 type place struct {
 	start desired.Origin
-	// lines is the document with its lines; nil where they are not known.
-	lines *yaml.Node
+	// lines is the document with its lines; nil where kustomize changed it: then source is the document before that, and
+	// now what it holds since.
+	lines  *yaml.Node
+	source *yaml.Node
+	now    map[string]any
 	// object is "ProxyRoute shop/web".
 	object string
 }
@@ -61,9 +65,49 @@ type place struct {
 // at returns the place of a field, or of the nearest thing around it that is there.
 func (p place) at(f fieldPath) desired.Origin {
 	if p.lines == nil {
-		return desired.Origin{Path: p.start.Path}
+		return desired.Origin{Path: p.start.Path, Line: p.unchangedLine(f)}
 	}
 	return desired.Origin{Path: p.start.Path, Line: lineOf(p.lines, f, p.start.Line)}
+}
+
+// unchangedLine returns the line of f, or of the nearest thing around it, that kustomize left as it was; else the line at
+// which the document begins.
+func (p place) unchangedLine(f fieldPath) int {
+	line, source, now := p.start.Line, p.source, any(p.now)
+	for _, step := range f {
+		key, before := stepInto(source, step)
+		after, ok := valueIn(now, step)
+		if before == nil || !ok {
+			break
+		}
+		if (&converter{core: true}).same(before, after) {
+			line = key.Line
+		}
+		source, now = before, after
+	}
+	return line
+}
+
+// same says whether a node holds a value.
+func (c *converter) same(n *yaml.Node, value any) bool {
+	before := c.value(n, 0)
+	return len(c.faults) == 0 && reflect.DeepEqual(before, value)
+}
+
+// valueIn returns what a step leads to in a decoded document.
+func valueIn(v, step any) (any, bool) {
+	switch step := step.(type) {
+	case int:
+		if list, ok := v.([]any); ok && step < len(list) {
+			return list[step], true
+		}
+	case string:
+		if m, ok := v.(map[string]any); ok {
+			value, ok := m[step]
+			return value, ok
+		}
+	}
+	return nil, false
 }
 
 // problem returns what is wrong with a field.

@@ -18,6 +18,8 @@ type manifest struct {
 	origin desired.Origin
 	// node is the document as it stands in the file, with lines; nil where kustomize changed it.
 	node *yaml.Node
+	// source is the document of the file also where kustomize changed it; nil where there is none.
+	source *yaml.Node
 	// content is the document as it will be applied.
 	content *unstructured.Unstructured
 }

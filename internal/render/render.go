@@ -76,11 +76,29 @@ func (r *run) render(ctx context.Context, opts Options) (desired.State, error) {
 		items = append(items, got...)
 	}
 	items = r.check(items)
+	before := len(r.problems)
 	low, err := r.lower(ctx, items, cfg.Mocks, opts.MockImage)
 	if err != nil {
 		return desired.State{}, err
 	}
+	if len(r.problems) > before {
+		r.hintAtOverlays(root, items)
+	}
 	return r.assemble(items, low, brakes(cfg.Prune)), nil
+}
+
+// hintAtOverlays tells who renders overlays beside each other by mistake, where what they make is in each other's way.
+func (r *run) hintAtOverlays(root string, items []item) {
+	made := map[desired.Origin]*built{} // who makes something of a document
+	for _, it := range items {
+		other := made[it.origin]
+		if it.from != nil && other != nil && other != it.from {
+			r.problem(desired.Origin{Path: root}, fmt.Sprintf("the kustomizations %s and %s make their own of the same files: "+
+				"choose one with --path, or name those to render under units in %s", other.dir, it.from.dir, v1alpha1.ConfigFile))
+			return
+		}
+		made[it.origin] = it.from
+	}
 }
 
 // lower hands the manifests to the kinds of ours.

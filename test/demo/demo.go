@@ -32,7 +32,7 @@ const (
 	marker = "Tide clock, now with moon phase"
 )
 
-func newDemo(out *os.File) (*demo, error) {
+func newDemo(ctx context.Context, out *os.File) (*demo, error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, fmt.Errorf("find the checkout: %w", err)
@@ -48,18 +48,18 @@ func newDemo(out *os.File) (*demo, error) {
 	if err := os.MkdirAll(d.dir, 0o750); err != nil {
 		return nil, fmt.Errorf("make %s: %w", d.dir, err)
 	}
-	if err := d.pickPorts(); err != nil {
+	if err := d.pickPorts(ctx); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
 // pickPorts takes the listener's own port where it is free, and free ones for all the rest.
-func (d *demo) pickPorts() (err error) {
-	d.envoyPort, err = preferPort(10000)
+func (d *demo) pickPorts(ctx context.Context) (err error) {
+	d.envoyPort, err = preferPort(ctx, 10000)
 	for _, p := range []*int{&d.webPort, &d.xdsPort, &d.adminPort} {
 		if err == nil {
-			*p, err = preferPort(0)
+			*p, err = preferPort(ctx, 0)
 		}
 	}
 	return err

@@ -30,7 +30,7 @@ func main() {
 
 // run is the whole demonstration; it returns when everything that it started has ended.
 func run(ctx context.Context, out *os.File) (err error) {
-	d, err := newDemo(out)
+	d, err := newDemo(ctx, out)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (d *demo) start(name, program string, args ...string) error {
 	if err != nil {
 		return fmt.Errorf("make the log of %s: %w", name, err)
 	}
-	p.cmd = exec.Command(program, args...) //nolint:gosec,noctx // stopped in order by cleanUp; the programs are the Makefile's
+	p.cmd = exec.Command(program, args...) //nolint:noctx // stopped in order by cleanUp
 	p.cmd.Stdout, p.cmd.Stderr = f, f
 	// Its own process group: Ctrl-C reaches us alone, and we stop the rest in order. Pdeathsig: kill -9 of us ends it too.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -89,9 +89,10 @@ func (d *demo) tails() string {
 	return b.String()
 }
 
-// until asks again and again until ask is content, ctx ends, a process dies or patience runs out; the error then is
+// until asks again and again until ask is content, ctx ends, a process dies or a minute is over; the error then is
 // ask's last one.
-func (d *demo) until(ctx context.Context, patience, every time.Duration, ask func(context.Context) error) error {
+func (d *demo) until(ctx context.Context, every time.Duration, ask func(context.Context) error) error {
+	const patience = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(every)
@@ -117,11 +118,11 @@ func (d *demo) until(ctx context.Context, patience, every time.Duration, ask fun
 }
 
 // preferPort returns port where it is free on all addresses, else a free one.
-func preferPort(port int) (int, error) {
+func preferPort(ctx context.Context, port int) (int, error) {
 	var lc net.ListenConfig
-	l, err := lc.Listen(context.Background(), "tcp", fmt.Sprintf("0.0.0.0:%d", port))
+	l, err := lc.Listen(ctx, "tcp", fmt.Sprintf("0.0.0.0:%d", port))
 	if err != nil && port != 0 {
-		return preferPort(0)
+		return preferPort(ctx, 0)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)

@@ -59,7 +59,7 @@ func (d *demo) push(ctx context.Context) (applied, live time.Duration, err error
 	var wg sync.WaitGroup
 	var errApplied, errLive error
 	wg.Go(func() {
-		errApplied = d.until(ctx, time.Minute, 20*time.Millisecond, func(ctx context.Context) error {
+		errApplied = d.until(ctx, 20*time.Millisecond, func(ctx context.Context) error {
 			commit, ready, err := d.commit(ctx)
 			if err == nil && (commit != string(bytes.TrimSpace(head)) || !ready) {
 				err = fmt.Errorf("the instance is at %q", commit)
@@ -69,7 +69,7 @@ func (d *demo) push(ctx context.Context) (applied, live time.Duration, err error
 		applied = time.Since(begin)
 	})
 	wg.Go(func() {
-		errLive = d.until(ctx, time.Minute, 2*time.Millisecond, func(ctx context.Context) error {
+		errLive = d.until(ctx, 2*time.Millisecond, func(ctx context.Context) error {
 			var body []byte
 			err := d.get(ctx, d.url(), host, &body)
 			if err == nil && !bytes.Contains(body, []byte(marker)) {

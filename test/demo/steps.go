@@ -13,6 +13,10 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/tidelock/tidelock/api/v1alpha1"
 )
 
 func (d *demo) work() string { return filepath.Join(d.dir, "shop") }
@@ -28,7 +32,7 @@ func (d *demo) startCluster(ctx context.Context) error {
 	if err := d.start("cluster", tool("LOCALCLUSTER_BIN", ".cache/bin/localcluster"), "up", "--dir", dir, "--no-fsync"); err != nil {
 		return err
 	}
-	return d.until(ctx, time.Minute, 50*time.Millisecond, func(ctx context.Context) error {
+	return d.until(ctx, 50*time.Millisecond, func(ctx context.Context) error {
 		_, err := d.run(ctx, "", d.kubectlArgs("get", "--raw", "/readyz")...)
 		return err
 	})
@@ -41,7 +45,7 @@ func (d *demo) makeRepository(ctx context.Context) error {
 		return fmt.Errorf("copy examples/repo: %w", err)
 	}
 	d.overlay = "overlays/production"
-	if err := d.movePorts(); err != nil {
+	if err := d.movePorts(ctx); err != nil {
 		return err
 	}
 	return d.git(ctx,
@@ -55,8 +59,8 @@ func (d *demo) makeRepository(ctx context.Context) error {
 }
 
 // movePorts takes other listener ports where those of the example are in use on this machine.
-func (d *demo) movePorts() error {
-	health, err := preferPort(10001)
+func (d *demo) movePorts(ctx context.Context) error {
+	health, err := preferPort(ctx, 10001)
 	if err != nil {
 		return err
 	}
@@ -76,7 +80,7 @@ func (d *demo) startDaemon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.until(ctx, time.Minute, 20*time.Millisecond, func(ctx context.Context) error {
+	return d.until(ctx, 20*time.Millisecond, func(ctx context.Context) error {
 		return d.get(ctx, fmt.Sprintf("http://127.0.0.1:%d/readyz", d.webPort), "", nil)
 	})
 }
@@ -96,13 +100,13 @@ func (d *demo) startEnvoy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.until(ctx, time.Minute, 20*time.Millisecond, func(ctx context.Context) error {
+	return d.until(ctx, 20*time.Millisecond, func(ctx context.Context) error {
 		return d.get(ctx, fmt.Sprintf("http://127.0.0.1:%d/ready", d.adminPort), "", nil)
 	})
 }
 
 func (d *demo) firstAnswer(ctx context.Context) error {
-	return d.until(ctx, time.Minute, 20*time.Millisecond, func(ctx context.Context) error {
+	return d.until(ctx, 20*time.Millisecond, func(ctx context.Context) error {
 		return d.get(ctx, d.url(), host, nil)
 	})
 }
@@ -136,14 +140,14 @@ func (d *demo) get(ctx context.Context, url, host string, body *[]byte) error {
 // edit replaces the one place in a file of the checkout.
 func (d *demo) edit(name, old, changed string) error {
 	file := filepath.Join(d.work(), name)
-	b, err := os.ReadFile(file) //nolint:gosec // a file that we have just made
+	b, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("edit %s: %w", name, err)
 	}
 	if strings.Count(string(b), old) != 1 {
 		return fmt.Errorf("edit %s: want %q once", name, old)
 	}
-	return os.WriteFile(file, []byte(strings.Replace(string(b), old, changed, 1)), 0o600) //nolint:gosec // as above
+	return os.WriteFile(file, []byte(strings.Replace(string(b), old, changed, 1)), 0o600)
 }
 
 // git runs git in the checkout, as nobody's configuration would have it.
@@ -158,7 +162,7 @@ func (d *demo) git(ctx context.Context, commands ...[]string) error {
 
 // run runs a program to its end and returns what it printed.
 func (d *demo) run(ctx context.Context, dir string, argv ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // programs of the Makefile, and git
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=Demo", "GIT_AUTHOR_EMAIL=demo@example.com",
@@ -197,17 +201,9 @@ func (d *demo) commit(ctx context.Context) (commit string, ready bool, err error
 	if err != nil {
 		return "", false, err
 	}
-	var sync struct {
-		Status struct {
-			Commit     string
-			Conditions []struct{ Type, Status string }
-		}
-	}
+	var sync v1alpha1.Sync
 	if err := json.Unmarshal(b, &sync); err != nil {
 		return "", false, fmt.Errorf("read the Sync: %w", err)
 	}
-	for _, c := range sync.Status.Conditions {
-		ready = ready || c.Type == "Ready" && c.Status == "True"
-	}
-	return sync.Status.Commit, ready, nil
+	return sync.Status.Commit, meta.IsStatusConditionTrue(sync.Status.Conditions, v1alpha1.ConditionReady), nil
 }

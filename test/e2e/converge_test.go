@@ -63,9 +63,9 @@ func TestKillInTheMiddleOfAnApplyConverges(t *testing.T) {
 	const objects, kills = 60, 4
 	r := newRepo(t, nil)
 	d := newDaemon(t, r)
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // a seed
+	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+	random := rand.New(rand.NewPCG(seed, 0))
 	generation := func(g int) files {
 		out := files{}
 		for i := range objects {

@@ -30,7 +30,7 @@ func runTests(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "tidelock")
-	build := exec.CommandContext(context.Background(), "go", buildArgs(binary)...) //nolint:usetesting // there is no test yet
+	build := exec.CommandContext(context.Background(), "go", buildArgs(binary)...) //nolint:forbidigo // no test has begun
 	build.Stdout, build.Stderr = os.Stdout, os.Stderr
 	if err := build.Run(); err != nil {
 		return 0, fmt.Errorf("build tidelock: %w", err)

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -54,19 +55,23 @@ spec:
   rules:
   - backend: {mock: nope}
 `}, []string{"bad.yaml:6", "spec.rules[0].backend.mock", "nope"}},
-		{"two objects of one identity", files{"bad.yaml": configMap(ns, "twin", "1"), "worse.yaml": configMap(ns, "twin", "2")},
-			[]string{"bad.yaml:1", "worse.yaml:1", "twin"}},
-		{"a remote base", files{"bad/kustomization.yaml": "resources: [https://example.com/base.yaml]\n"},
-			[]string{"bad/kustomization.yaml", "https://example.com/base.yaml"}},
+		{
+			"two objects of one identity",
+			files{"bad.yaml": configMap(ns, "twin", "1"), "worse.yaml": configMap(ns, "twin", "2")},
+			[]string{"bad.yaml:1", "worse.yaml:1", "twin"},
+		},
+		{
+			"a remote base",
+			files{"bad/kustomization.yaml": "resources: [https://example.com/base.yaml]\n"},
+			[]string{"bad/kustomization.yaml:1", "resources[0]", "nothing is fetched"},
+		},
 		{"an object that the API server refuses", files{"bad.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: " +
 			ns + "}\nspec: {selector: {app: web}, ports: []}\n"}, []string{"bad.yaml", "Service", "spec.ports"}},
 	}
 	for _, test := range tests {
 		// Not in parallel: each wrong commit follows the one before.
 		bad := files{"keep.yaml": "", "new.yaml": configMap(ns, "new", "1")}
-		for name, content := range test.change {
-			bad[name] = content
-		}
+		maps.Copy(bad, test.change)
 		text := d.rejected(t, r.push(t, bad))
 		for _, want := range test.want {
 			if !strings.Contains(text, want) {

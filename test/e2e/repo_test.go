@@ -29,6 +29,7 @@ func newRepo(t *testing.T, first files) *repo {
 		t.Fatal(err)
 	}
 	r.git(t, "init", "-q", "--bare", "-b", "main", r.bare)
+	r.git(t, "--git-dir", r.bare, "config", "receive.denyDeleteCurrent", "ignore")
 	r.git(t, "init", "-q", "-b", "main")
 	r.git(t, "remote", "add", "origin", r.bare)
 	if first != nil {

@@ -33,8 +33,9 @@ help: ## Show this help
 	@echo "  CLUSTER=<kubeconfig>  use that cluster for demo, test and check: none is built or started"
 
 demo: build cluster envoy ## Show Tidelock at work: a cluster, an Envoy, a git push (ONCE=1: run through and stop)
-	TIDELOCK_BIN=$(CURDIR)/bin/tidelock LOCALCLUSTER_BIN=$(CURDIR)/.cache/bin/localcluster \
-		ENVOY_BIN=$(CURDIR)/.cache/bin/envoy go run ./test/demo
+	@go build -o .cache/bin/demo ./test/demo
+	@TIDELOCK_BIN=$(CURDIR)/bin/tidelock LOCALCLUSTER_BIN=$(CURDIR)/.cache/bin/localcluster \
+		ENVOY_BIN=$(CURDIR)/.cache/bin/envoy .cache/bin/demo
 
 build: ## Build bin/tidelock, one static binary
 	go build -o bin/tidelock ./cmd/tidelock

@@ -33,40 +33,49 @@ func (c *Cluster) Install(ctx context.Context, fsys fs.FS, version string) error
 		return err
 	}
 	var errs []error
+	var written []*unstructured.Unstructured
 	for _, name := range names {
-		if err := c.installFile(ctx, fsys, name, version); err != nil {
+		u, err := c.installFile(ctx, fsys, name, version)
+		if err != nil {
 			errs = append(errs, fmt.Errorf("install %s: %w", name, err))
+			continue
 		}
+		written = append(written, u)
+	}
+	// The API server takes its time for each, and takes it for all at once.
+	for _, u := range written {
+		errs = append(errs, c.established(ctx, u))
 	}
 	signal(c.installed)
 	return errors.Join(errs...)
 }
 
-func (c *Cluster) installFile(ctx context.Context, fsys fs.FS, name, version string) error {
+// installFile writes one definition, where it is not as it should be, and returns it as the API server has it.
+func (c *Cluster) installFile(ctx context.Context, fsys fs.FS, name, version string) (*unstructured.Unstructured, error) {
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	u := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(text, &u.Object); err != nil {
-		return err
+		return nil, err
 	}
 	digest, err := digestOf(u)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(u.GroupVersionKind())
 	err = c.client.Get(ctx, client.ObjectKeyFromObject(u), live)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return err
+		return nil, err
 	}
 	if err == nil {
 		switch {
 		case live.GetLabels()[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy:
-			return fmt.Errorf("CustomResourceDefinition %s: %w", u.GetName(), ErrForeignDefinition)
+			return nil, fmt.Errorf("CustomResourceDefinition %s: %w", u.GetName(), ErrForeignDefinition)
 		case live.GetAnnotations()[v1alpha1.AnnotationDigest] == digest, newer(live, version):
-			return c.established(ctx, live)
+			return live, nil
 		}
 	}
 	u.SetLabels(map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy})
@@ -77,10 +86,7 @@ func (c *Cluster) installFile(ctx context.Context, fsys fs.FS, name, version str
 	annotations[v1alpha1.AnnotationDigest] = digest
 	annotations[annotationVersion] = version
 	u.SetAnnotations(annotations)
-	if err := c.apply(ctx, u, manager, asForced); err != nil {
-		return err
-	}
-	return c.established(ctx, u)
+	return u, c.apply(ctx, u, manager, asForced)
 }
 
 // newer says that a live definition comes from a later version than this. Versions that are no versions (of a build that

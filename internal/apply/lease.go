@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
@@ -40,9 +42,9 @@ func (c *Cluster) Lead(ctx context.Context, identity string, waiting func(holder
 	defer stop()
 	t := &tenure{stop: stop}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Name: v1alpha1.ManagedBy + "-" + c.cfg.Owner,
+		Name: leaseName(c.cfg.Owner),
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: c.cfg.Namespace, Name: v1alpha1.ManagedBy + "-" + c.cfg.Owner},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: c.cfg.Namespace, Name: leaseName(c.cfg.Owner)},
 			Client:     cl,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 		},
@@ -58,7 +60,7 @@ func (c *Cluster) Lead(ctx context.Context, identity string, waiting func(holder
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("take the Lease %s-%s: %w", v1alpha1.ManagedBy, c.cfg.Owner, err)
+		return fmt.Errorf("take the Lease %s: %w", leaseName(c.cfg.Owner), err)
 	}
 	defer context.AfterFunc(ctx, t.giveUp)()
 	elector.Run(election)
@@ -118,3 +120,14 @@ func (t *tenure) end(ctx context.Context) error {
 	<-serving
 	return errors.Join(ErrLeaseLost, t.err)
 }
+
+// DropLease removes the instance's Lease, which outlives those who held it. Call it when nobody should want it any more.
+func (c *Cluster) DropLease(ctx context.Context) error {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: c.cfg.Namespace, Name: leaseName(c.cfg.Owner)}}
+	if err := c.client.Delete(ctx, lease); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("remove Lease %s/%s: %w", lease.Namespace, lease.Name, err)
+	}
+	return nil
+}
+
+func leaseName(owner string) string { return v1alpha1.ManagedBy + "-" + owner }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -12,9 +13,6 @@ import (
 
 	"github.com/tidelock/tidelock/internal/apply"
 )
-
-// errDone ends the parts of a one-shot command once its work is done.
-var errDone = errors.New("done")
 
 func newApply() *cobra.Command {
 	var f instanceFlags
@@ -36,12 +34,9 @@ func newApply() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g, ctx := errgroup.WithContext(ctx)
-			in.start(ctx, g)
-			g.Go(func() error {
-				return errors.Join(errDone, in.lead(ctx, in.loop.Converge))
-			})
-			return finished(g.Wait(), timeout)
+			return inTime(timeout, beside(ctx, in.start, func(ctx context.Context) error {
+				return in.lead(ctx, in.loop.Converge)
+			}))
 		},
 	}
 	f.add(cmd)
@@ -49,34 +44,38 @@ func newApply() *cobra.Command {
 	return cmd
 }
 
-// finished takes errDone out of what a one-shot's group returned.
-func finished(err error, timeout time.Duration) error {
+// beside does something while parts run beside it, and ends them afterwards. Where a part fails, do is ended.
+func beside(ctx context.Context, start func(context.Context, *errgroup.Group), do func(context.Context) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	start(ctx, g)
+	err := do(ctx)
+	cancel()
+	return errors.Join(err, interrupted(g.Wait()))
+}
+
+// inTime says in words that a command's time is over.
+func inTime(timeout time.Duration, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("not done after %s", timeout)
+		return fmt.Errorf("not done after %s: %w", timeout, err)
 	}
-	var all interface{ Unwrap() []error }
-	if !errors.As(err, &all) {
-		return err
-	}
-	var rest []error
-	for _, e := range all.Unwrap() {
-		if !errors.Is(e, errDone) {
-			rest = append(rest, e)
-		}
-	}
-	return errors.Join(rest...)
+	return err
 }
 
 func newDestroy() *cobra.Command {
 	var f clusterFlags
 	var logs logFlags
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "destroy --name INSTANCE",
 		Short: "Delete all that an instance owns, and its records",
 		Long: text(`
 			Deletes what the inventory of the instance lists and nothing else, then the inventory and the Sync. Namespaces,
 			CustomResourceDefinitions and PersistentVolumeClaims stay unless they are annotated tidelock.dev/prune: enabled.
-			The definitions of our own kinds stay too: other instances may use them.`),
+			The definitions of our own kinds stay too: other instances may use them.
+
+			It takes the instance's Lease: stop the daemon first.`),
 		Example: text(`
 			tidelock destroy --name shop`),
 		Args: noArgs,
@@ -88,43 +87,68 @@ func newDestroy() *cobra.Command {
 			if cfg.Logger, err = logs.logger(cmd.ErrOrStderr()); err != nil {
 				return err
 			}
-			return destroy(cmd, cfg)
+			// Whichever repository it followed: this is its end.
+			cfg.Takeover = true
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			res, err := destroy(ctx, cfg)
+			printDestroyed(cmd.OutOrStdout(), res)
+			return inTime(timeout, err)
 		},
 	}
 	f.add(cmd)
 	logs.add(cmd)
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long it may take")
 	return cmd
 }
 
-func destroy(cmd *cobra.Command, cfg apply.Config) error {
+func destroy(ctx context.Context, cfg apply.Config) (apply.Result, error) {
 	c, err := apply.New(cfg)
 	if err != nil {
-		return err
+		return apply.Result{}, err
+	}
+	if err := known(ctx, c, cfg); err != nil {
+		return apply.Result{}, err
 	}
 	var res apply.Result
-	g, ctx := errgroup.WithContext(cmd.Context())
-	g.Go(func() error { return c.Run(ctx) })
-	g.Go(func() error {
-		return errors.Join(errDone, c.Lead(ctx, identity(), func(holder string) {
-			cfg.Logger.WarnContext(ctx, "another process has the instance's Lease; waiting", slog.String("holder", holder))
-		}, func(ctx context.Context) error {
-			err := c.Open(ctx)
-			if err == nil {
+	run := func(ctx context.Context, g *errgroup.Group) { g.Go(func() error { return c.Run(ctx) }) }
+	err = beside(ctx, run, func(ctx context.Context) error {
+		err := c.Lead(ctx, identity(), func(holder string) {
+			cfg.Logger.WarnContext(ctx, "the instance's daemon is running: stop it first", slog.String("holder", holder))
+		}, func(ctx context.Context) (err error) {
+			if err = c.Open(ctx); err == nil {
 				res, err = c.Destroy(ctx)
 			}
 			return err
-		}))
+		})
+		if err != nil {
+			return err
+		}
+		return c.DropLease(ctx)
 	})
-	err = finished(g.Wait(), 0)
-	out := cmd.OutOrStdout()
-	for _, id := range res.Pruned {
-		_, _ = fmt.Fprintln(out, "deleted", id)
-	}
-	for _, id := range res.Released {
-		_, _ = fmt.Fprintln(out, "kept", id)
-	}
 	for _, f := range res.Failed {
 		err = errors.Join(err, fmt.Errorf("%s: %w", f.ID, f.Err))
 	}
+	return res, err
+}
+
+// known refuses a name that no instance has, before anything is written in its name.
+func known(ctx context.Context, c *apply.Cluster, cfg apply.Config) error {
+	if err := c.Open(ctx); err != nil {
+		return err
+	}
+	status, err := c.Recall(ctx)
+	if err == nil && status.Repository == "" && len(c.Inventory().Entries) == 0 {
+		err = fmt.Errorf("there is no instance %q in namespace %s (kubectl get syncs -A lists them)", cfg.Owner, cfg.Namespace)
+	}
 	return err
+}
+
+func printDestroyed(w io.Writer, res apply.Result) {
+	for _, id := range res.Pruned {
+		_, _ = fmt.Fprintln(w, "deleted", id)
+	}
+	for _, id := range res.Released {
+		_, _ = fmt.Fprintln(w, "kept", id)
+	}
 }

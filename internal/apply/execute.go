@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
+	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/desired"
 )
 
@@ -116,7 +117,7 @@ func (x *execution) write(ctx context.Context, ch Change) {
 		return
 	}
 	if ch.Action == Refuse {
-		x.fail(ch, fmt.Errorf("%w: %s", ErrOwned, ch.Reason))
+		x.fail(ch, fmt.Errorf("%w: %s; annotate it %s: \"true\" to take it over", ErrOwned, ch.Reason, v1alpha1.AnnotationAdopt))
 		return
 	}
 	live, err := x.c.write(ctx, ch)

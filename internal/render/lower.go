@@ -36,6 +36,11 @@ func lower(ctx context.Context, in lowering) (lowered, desired.Problems) {
 	}
 	table := kinds()
 	for _, m := range in.ours {
+		if served := v1alpha1.GroupVersion().Version; m.version != served {
+			c.refuse(placeOf(m).problem(field("apiVersion"), "%s/%s is not a version of ours: write %s/%s",
+				v1alpha1.Group, m.version, v1alpha1.Group, served))
+			continue
+		}
 		if i := slices.IndexFunc(table, func(k kind) bool { return k.name == m.Kind }); i >= 0 {
 			c.decoded[m.ID] = table[i].decode(c, m)
 			continue

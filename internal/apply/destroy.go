@@ -26,7 +26,13 @@ func (c *Cluster) Destroy(ctx context.Context) (Result, error) {
 		if err != nil {
 			return all, err
 		}
-		res, err := c.Prune(ctx, NewPlan(Declared{}, inv, view), nil)
+		plan := NewPlan(Declared{}, inv, view)
+		for _, id := range plan.Paused {
+			// Somebody asked for it to be left alone; the end of the instance is the end of the claim to it.
+			c.ledger.drop(id)
+			all.Released = append(all.Released, id)
+		}
+		res, err := c.Prune(ctx, plan, nil)
 		waits, failed := res.Waits, res.Failed
 		res.Waits, res.Failed = nil, nil
 		all.Add(res)

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,9 @@ type Inventory struct {
 	Entries map[desired.ID]Entry
 	// Claims are objects that the instance wants and another one owns, with the name of that other instance.
 	Claims map[desired.ID]string
+
+	// types are those of Entries; every pass asks for them.
+	types map[schema.GroupVersionKind]bool
 }
 
 // Entry is one object that we own, or are about to.
@@ -67,7 +71,11 @@ func (e Entry) owns(live *Live) bool {
 	return live.applied && (e.Digest == live.Digest || e.Digest == "")
 }
 
+// kinds returns the types of what is owned; it is the caller's to change.
 func (inv Inventory) kinds() map[schema.GroupVersionKind]bool {
+	if inv.types != nil {
+		return maps.Clone(inv.types)
+	}
 	out := map[schema.GroupVersionKind]bool{}
 	for id, e := range inv.Entries {
 		out[schema.GroupVersionKind{Group: id.Group, Version: e.Version, Kind: id.Kind}] = true

@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 )
@@ -29,16 +32,23 @@ const (
 // ErrLeaseLost is the cause by which Lead ends what it runs when the Lease could not be renewed in time.
 var ErrLeaseLost = errors.New("the Lease is lost")
 
+// ErrNoNamespace is returned by Lead where the instance's namespace does not exist.
+var ErrNoNamespace = errors.New("the namespace of the instance does not exist")
+
 // Lead takes the instance's Lease, runs held while it has it, and gives it back when held has returned. While another one
 // has it, Lead waits; waiting is told who that is, from another goroutine. identity must differ between daemons.
 func (c *Cluster) Lead(ctx context.Context, identity string, waiting func(holder string), held func(context.Context) error,
 ) error {
+	if err := c.reach(ctx); err != nil {
+		return err
+	}
 	cl, err := coordinationclient.NewForConfig(c.cfg.REST)
 	if err != nil {
 		return fmt.Errorf("make the client of the Lease: %w", err)
 	}
 	// The election outlives ctx until held has returned: the Lease is given back only then.
-	election, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
+	told := logr.FromSlogHandler(news{c.log.Handler(), &lastRecord{}})
+	election, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), told))
 	defer stop()
 	t := &tenure{stop: stop}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -65,6 +75,31 @@ func (c *Cluster) Lead(ctx context.Context, identity string, waiting func(holder
 	defer context.AfterFunc(ctx, t.giveUp)()
 	elector.Run(election)
 	return t.end(ctx)
+}
+
+// reach returns once the API server answers, and says on the way that it does not; the instance's namespace must be there.
+func (c *Cluster) reach(ctx context.Context) error {
+	last := ""
+	for {
+		err := c.client.Get(ctx, client.ObjectKey{Name: c.cfg.Namespace}, &corev1.Namespace{})
+		switch {
+		case err == nil, apierrors.IsForbidden(err):
+			return nil
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%w: kubectl create namespace %s", ErrNoNamespace, c.cfg.Namespace)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err.Error() != last:
+			last = err.Error()
+			c.log.WarnContext(ctx, "the API server does not answer; trying again", slog.Any("error", err))
+		}
+		timer := time.NewTimer(leaseRetry)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
 }
 
 // tenure is one run of Lead.

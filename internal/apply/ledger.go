@@ -75,6 +75,7 @@ func (c *Cluster) Inventory() Inventory {
 	c.noteFinished()
 	if c.ledger.current == nil {
 		c.ledger.current = &Inventory{Entries: maps.Clone(c.ledger.entries), Claims: maps.Clone(c.ledger.claims)}
+		c.ledger.current.types = c.ledger.current.kinds()
 	}
 	return *c.ledger.current
 }

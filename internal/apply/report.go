@@ -75,7 +75,7 @@ func (c *Cluster) makeSync(ctx context.Context) error {
 	if err := c.client.Create(ctx, u, manager); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("make %s: %w", id, err)
 	}
-	c.told.madeSync(u.GetUID())
+	c.told.madeSync(u.GetUID(), u.GetGeneration())
 	return nil
 }
 
@@ -85,7 +85,12 @@ func (c *Cluster) report(ctx context.Context, o ObjectStatus) error {
 		return fmt.Errorf("report on %s: %w", o.ID, err)
 	}
 	plain := withoutTimes(fields)
-	if c.told.is(o.ID, plain) || c.shown(o.ID) == plain {
+	// Of the Sync the watch comes late; of the others the view knows our own writes, and an object that was made anew.
+	last, told := c.told.last(o.ID)
+	if o.ID != c.syncID() || !told {
+		last = c.shown(o.ID)
+	}
+	if last == plain {
 		return nil
 	}
 	if err := c.writeStatus(ctx, o.ID, fields); err != nil {
@@ -193,11 +198,11 @@ func keepTimes(fields map[string]any, live *unstructured.Unstructured, now time.
 	}
 }
 
-func (t *told) is(id desired.ID, status string) bool {
+func (t *told) last(id desired.ID) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	last, ok := t.status[id]
-	return ok && last == status
+	return last, ok
 }
 
 func (t *told) set(id desired.ID, status string) {
@@ -236,8 +241,8 @@ func (t *told) syncUID() types.UID {
 	return t.sync.uid
 }
 
-func (t *told) madeSync(uid types.UID) {
+func (t *told) madeSync(uid types.UID, generation int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sync.known, t.sync.uid = true, uid
+	t.sync.known, t.sync.uid, t.sync.gen = true, uid, generation
 }

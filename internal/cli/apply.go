@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidelock/tidelock/internal/apply"
+	"github.com/tidelock/tidelock/internal/xds"
 )
 
 func newApply() *cobra.Command {
@@ -30,7 +31,7 @@ func newApply() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			in, err := f.make(ctx, cmd, nil, false)
+			in, err := f.make(ctx, cmd, xds.Config{}, false)
 			if err != nil {
 				return err
 			}
@@ -52,7 +53,7 @@ func beside(ctx context.Context, start func(context.Context, *errgroup.Group), d
 	start(ctx, g)
 	err := do(ctx)
 	cancel()
-	return errors.Join(err, interrupted(g.Wait()))
+	return errors.Join(err, interrupted(ctx, g.Wait()))
 }
 
 // inTime says in words that a command's time is over.

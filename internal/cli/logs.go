@@ -55,9 +55,9 @@ func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handle
 // WithGroup returns a handler that is as quiet.
 func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
 
-// interrupted makes the end that a person asked for no error.
-func interrupted(err error) error {
-	if errors.Is(err, context.Canceled) {
+// interrupted makes the end that a person asked for no error; ctx is the one that such an end cancels.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err

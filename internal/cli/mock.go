@@ -30,7 +30,7 @@ func newMock() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return interrupted(srv.Run(cmd.Context()))
+			return interrupted(cmd.Context(), srv.Run(cmd.Context()))
 		},
 	}
 	cmd.Flags().StringVar(&cfg.Definition, "definition", "", "OpenAPI document: YAML or JSON, also gzipped (required)")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tidelock/tidelock/internal/desired"
+	"github.com/tidelock/tidelock/internal/redact"
 )
 
 func newRender() *cobra.Command {
@@ -21,7 +23,8 @@ func newRender() *cobra.Command {
 		Short: "Print the objects that a repository declares",
 		Long: text(`
 			Prints as YAML what would be applied: plain manifests, the resources of ours and what they become. It needs no
-			cluster. Values of Secrets are masked unless --show-secrets is given.
+			cluster. Values of Secrets are masked (as Kioq, the base64 of ***) unless --show-secrets
+			is given.
 
 			PATH is the folder to render (the working tree, "." by default); --ref reads a commit instead.`),
 		Example: text(`
@@ -98,17 +101,16 @@ func printObjects(w io.Writer, objects []desired.Object, secrets bool) error {
 	return err
 }
 
-// masked returns a Secret whose values do not show; the mark does not depend on the value.
+// masked returns a Secret whose values do not show; the mark does not depend on the value, and is base64 as all values of
+// data are, so that other tools can read the output.
 func masked(secret *unstructured.Unstructured) *unstructured.Unstructured {
 	out := secret.DeepCopy()
-	for _, field := range []string{"data", "stringData"} {
-		values, ok := out.Object[field].(map[string]any)
-		if !ok {
-			continue
-		}
-		for k := range values {
-			values[k] = "***"
-		}
+	values, _, _ := unstructured.NestedMap(out.Object, "data")
+	for k := range values {
+		values[k] = base64.StdEncoding.EncodeToString([]byte(redact.Mark))
+	}
+	if len(values) > 0 {
+		out.Object["data"] = values
 	}
 	return out
 }

@@ -90,8 +90,8 @@ type instance struct {
 	loop    *reconcile.Loop
 }
 
-// make builds the parts; listener is where proxies connect, nil for none, and local has this process answer mocks.
-func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, listener net.Listener, local bool) (*instance, error) {
+// make builds the parts; proxies says how they are served, and local has this process answer mocks.
+func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies xds.Config, local bool) (*instance, error) {
 	if err := f.readSecrets(); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,8 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, listener n
 	if in.world, err = xds.NewWatcher(cfg.REST, in.log); err != nil {
 		return nil, err
 	}
-	in.proxies = xds.NewServer(xds.Config{Listener: listener, Logger: in.log})
+	proxies.Logger = in.log
+	in.proxies = xds.NewServer(proxies)
 	if local {
 		in.mocks = mock.NewLocal(mock.LocalConfig{Logger: in.log})
 	}
@@ -145,15 +146,24 @@ func (in *instance) start(ctx context.Context, g *errgroup.Group) {
 	}
 }
 
-// lead runs held while this process has the instance's Lease.
+// lead runs held while this process has the instance's Lease. Where the API server is out of reach for so long that the
+// Lease is lost, held ends and what does not write goes on: proxies keep what they have. held starts afresh once the Lease
+// is taken again.
 func (in *instance) lead(ctx context.Context, held func(context.Context) error) error {
-	err := in.cluster.Lead(ctx, identity(), func(holder string) {
+	waiting := func(holder string) {
 		in.log.WarnContext(ctx, "another process has the instance's Lease; waiting", slog.String("holder", holder))
-	}, held)
-	if errors.Is(err, apply.ErrOtherRepository) {
-		return fmt.Errorf("%w with --takeover", err)
 	}
-	return err
+	for {
+		err := in.cluster.Lead(ctx, identity(), waiting, held)
+		switch {
+		case errors.Is(err, apply.ErrLeaseLost) && ctx.Err() == nil:
+			in.log.WarnContext(ctx, "the Lease could not be renewed: nothing is written until it is taken again; proxies and mocks go on")
+		case errors.Is(err, apply.ErrOtherRepository):
+			return fmt.Errorf("%w with --takeover", err)
+		default:
+			return err
+		}
+	}
 }
 
 // identity names this process beside others, also on one machine.
@@ -167,7 +177,8 @@ func identity() string {
 
 func newRun() *cobra.Command {
 	var f instanceFlags
-	var xdsAddress, webAddress string
+	var proxies proxyFlags
+	var webAddress string
 	var localMocks bool
 	cmd := &cobra.Command{
 		Use:   "run --repo REPOSITORY",
@@ -184,28 +195,33 @@ func newRun() *cobra.Command {
 			TIDELOCK_REPO=ssh://git@git.example.com/shop.git tidelock run --ssh-key-file id_ed25519`),
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return interrupted(runDaemon(cmd, &f, xdsAddress, webAddress, localMocks))
+			return interrupted(cmd.Context(), runDaemon(cmd, &f, &proxies, webAddress, localMocks))
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&xdsAddress, "xds-address", defaultXDSAddress, "address that serves xDS")
+	proxies.add(cmd)
 	cmd.Flags().StringVar(&webAddress, "web-address", defaultWebAddress, "address that serves health and status over HTTP")
 	cmd.Flags().BoolVar(&localMocks, "local-mocks", false, "answer APIMocks in this process instead of in pods")
 	return cmd
 }
 
-func runDaemon(cmd *cobra.Command, f *instanceFlags, xdsAddress, webAddress string, localMocks bool) error {
+func runDaemon(cmd *cobra.Command, f *instanceFlags, proxies *proxyFlags, webAddress string, localMocks bool) error {
 	ctx := cmd.Context()
-	var lc net.ListenConfig
-	xdsListener, err := lc.Listen(ctx, "tcp", xdsAddress)
+	serving, err := proxies.config()
 	if err != nil {
-		return fmt.Errorf("listen for proxies: %w", err)
+		return err
 	}
+	xdsListener, err := xds.Listen(ctx, proxies.address)
+	if err != nil {
+		return err
+	}
+	serving.Listener = xdsListener
+	var lc net.ListenConfig
 	webListener, err := lc.Listen(ctx, "tcp", webAddress)
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen for HTTP: %w", err), xdsListener.Close())
 	}
-	in, err := f.make(ctx, cmd, xdsListener, localMocks)
+	in, err := f.make(ctx, cmd, serving, localMocks)
 	if err != nil {
 		return errors.Join(err, xdsListener.Close(), webListener.Close())
 	}

@@ -23,34 +23,42 @@ const (
 )
 
 func newXDS() *cobra.Command {
-	cmd := &cobra.Command{Use: "xds", Short: "What proxies are served, and how they are started"}
+	cmd := &cobra.Command{
+		Use: "xds", Short: "What proxies are served, and how they are started",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(newBootstrap(), newShow())
 	return cmd
 }
 
 func newBootstrap() *cobra.Command {
 	var cfg xds.BootstrapConfig
+	var tls xds.BootstrapTLS
 	var address string
 	cmd := &cobra.Command{
 		Use:   "bootstrap",
 		Short: "Print the configuration that an Envoy is started with",
 		Long: text(`
 			Prints a bootstrap for Envoy 1.40: it connects to the daemon and takes everything else from there. Proxies of one
-			group receive the same configuration; a route may name the groups that it is for.`),
+			group receive the same configuration; a route may name the groups that it is for.
+
+			The files of --tls-ca, --tls-cert and --tls-key are those of the proxy's machine. The certificate must be for the
+			group: it is among its DNS names.`),
 		Example: text(`
 			tidelock xds bootstrap --node edge-1 --group edge > envoy.yaml
-			envoy -c envoy.yaml`),
+			envoy -c envoy.yaml
+			tidelock xds bootstrap --group edge --xds-address tidelock.example.com:18000 \
+			  --tls-ca /etc/tidelock/ca.crt --tls-cert /etc/tidelock/tls.crt --tls-key /etc/tidelock/tls.key`),
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			host, port, err := net.SplitHostPort(address)
-			if err != nil {
-				return usageError{fmt.Errorf("--xds-address: %w", err)}
+			var err error
+			if cfg.XDSHost, cfg.XDSPort, err = splitXDSAddress(address); err != nil {
+				return usageError{err}
 			}
-			n, err := strconv.ParseUint(port, 10, 16)
-			if err != nil {
-				return usageError{fmt.Errorf("--xds-address: port %q: want a number from 1 to 65535", port)}
+			if tls != (xds.BootstrapTLS{}) {
+				cfg.TLS = &tls
 			}
-			cfg.XDSHost, cfg.XDSPort = host, uint32(n)
 			b, err := xds.Bootstrap(cfg)
 			if err != nil {
 				return usageError{err}
@@ -59,12 +67,32 @@ func newBootstrap() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&address, "xds-address", defaultXDSAddress, "where the daemon serves xDS, host:port")
+	cmd.Flags().StringVar(&address, "xds-address", defaultXDSAddress, "where the daemon serves xDS: host:port, or unix: and a path")
+	cmd.Flags().StringVar(&tls.CAFile, "tls-ca", "", "file with what the daemon's certificate must chain to; turns TLS on")
+	cmd.Flags().StringVar(&tls.CertFile, "tls-cert", "", "file with the proxy's certificate")
+	cmd.Flags().StringVar(&tls.KeyFile, "tls-key", "", "file with its private key")
+	cmd.Flags().StringVar(&tls.ServerName, "tls-server-name", "", "name that the daemon's certificate is for (default: the host)")
 	cmd.Flags().StringVar(&cfg.NodeID, "node", "", "id of the proxy; without it, start Envoy with --service-node")
 	cmd.Flags().StringVar(&cfg.Group, "group", "default", "group of the proxy (Envoy's node.cluster)")
 	cmd.Flags().StringVar(&cfg.AdminAddress, "admin-address", "127.0.0.1", "address of Envoy's admin interface")
 	cmd.Flags().Uint32Var(&cfg.AdminPort, "admin-port", 19000, "port of Envoy's admin interface")
 	return cmd
+}
+
+// splitXDSAddress returns the host and port of an address; a socket is all host.
+func splitXDSAddress(address string) (host string, port uint32, err error) {
+	if strings.HasPrefix(address, "unix:") {
+		return address, 0, nil
+	}
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, fmt.Errorf("--xds-address: %w", err)
+	}
+	n, err := strconv.ParseUint(service, 10, 16)
+	if err != nil || n == 0 {
+		return "", 0, fmt.Errorf("--xds-address: port %q: want a number from 1 to 65535", service)
+	}
+	return host, uint32(n), nil
 }
 
 // shown is what the daemon answers to GET /xds.
@@ -91,7 +119,7 @@ type shownGroup struct {
 func show(srv *xds.Server) shown {
 	var out shown
 	for _, p := range srv.Proxies() {
-		out.Proxies = append(out.Proxies, shownProxy{p.Node, p.Group, string(p.State), p.Message, p.Acked})
+		out.Proxies = append(out.Proxies, shownProxy{p.Node, p.Group, string(p.State), strings.TrimSpace(p.Message), p.Acked})
 	}
 	for _, name := range srv.Groups() {
 		snap, ok := srv.Served(name)
@@ -120,6 +148,9 @@ func newShow() *cobra.Command {
 			tidelock xds show -o json | jq .proxies`),
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !strings.Contains(address, "://") {
+				address = "http://" + address
+			}
 			s, err := fetch(cmd, strings.TrimSuffix(address, "/")+"/xds")
 			if err != nil {
 				return err
@@ -136,7 +167,7 @@ func newShow() *cobra.Command {
 			}
 		},
 	}
-	cmd.Flags().StringVar(&address, "address", "http://"+defaultWebAddress, "URL of the daemon's web port")
+	cmd.Flags().StringVar(&address, "address", "http://"+defaultWebAddress, "URL or host:port of the daemon's web port")
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	return cmd
 }

@@ -9,66 +9,96 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/tidelock/tidelock/internal/apply"
 	"github.com/tidelock/tidelock/internal/desired"
 	"github.com/tidelock/tidelock/internal/render"
 )
 
+// errSuspended says why there is no commit to go to.
+var errSuspended = errors.New("suspended by spec.suspend before any commit was accepted")
+
 // newest returns the newest commit and what it declares. Where it cannot be had or was refused before, it is the accepted
 // commit with the reason.
 func (l *Loop) newest(ctx context.Context, was standing) head {
-	stay := head{commit: was.accepted}
-	rev, tree, err := l.revision(ctx, was)
+	h := head{commit: was.accepted}
+	h.spec, h.generation = l.Cluster.Spec()
+	rev, tree, err := l.revision(ctx, h, was)
 	switch {
 	case err != nil:
-		stay.unknown, stay.refused = err, was.refused
-		return stay
+		h.unknown, h.refused = err, was.refused
+		return h
 	case rev.Commit == was.accepted.rev.Commit:
-		return stay
+		return h
 	case was.refused.holds(rev, l.now()):
-		stay.refused = was.refused
-		return stay
+		h.refused = was.refused
+		return h
+	case rev.Commit == was.checking.commit.rev.Commit:
+		h.commit, h.fresh = was.checking.commit, true
+		return h
 	}
-	c, err := l.load(ctx, rev, tree, was)
+	c, err := l.load(ctx, rev, tree, was.accepted)
 	switch {
 	case isVerdict(err):
-		stay.refused = &refusal{rev: rev, err: err}
-		return stay
+		h.refused = &refusal{rev: rev, err: err}
 	case err != nil:
-		stay.unknown = err
-		return stay
-	}
-	return head{commit: c, fresh: true}
-}
-
-// revision returns the commit that the instance should be at: the newest one, the pinned one, or, while it is suspended,
-// the accepted one.
-func (l *Loop) revision(ctx context.Context, was standing) (desired.Revision, fs.FS, error) {
-	spec, _ := l.Cluster.Spec()
-	switch {
-	case spec.Pin != "":
-		return l.Source.Commit(ctx, spec.Pin)
-	case spec.Suspend && was.accepted.known():
-		return was.accepted.rev, nil, nil
+		h.unknown = err
 	default:
+		h.commit, h.fresh = c, true
+	}
+	return h
+}
+
+// revision returns the commit that the instance should be at: the pinned one, or, while it is suspended, the accepted one,
+// or else the newest one. What users pin goes before their suspension: it is what they ask for by name.
+func (l *Loop) revision(ctx context.Context, h head, was standing) (desired.Revision, fs.FS, error) {
+	switch pin := h.spec.Pin; {
+	case pin == "" && !h.spec.Suspend:
 		return l.Source.Head(ctx)
+	case was.accepted.known() && (pin == "" || pin == was.accepted.rev.Commit):
+		return was.accepted.rev, nil, nil
+	case pin == "" && was.lost != nil:
+		return desired.Revision{}, nil, fmt.Errorf("suspended at a commit that cannot be had: %w", was.lost)
+	case pin == "":
+		return desired.Revision{}, nil, errSuspended
+	case was.unknown != nil && was.spec.Pin == pin && l.now().Before(was.retry):
+		// Looking for a commit may ask a remote, which news of something else is no reason for.
+		return desired.Revision{}, nil, was.unknown
+	default:
+		rev, tree, err := l.Source.Commit(ctx, pin)
+		if err != nil {
+			err = fmt.Errorf("spec.pin: %w", err)
+		}
+		return rev, tree, err
 	}
 }
 
-// load renders a commit.
-func (l *Loop) load(ctx context.Context, rev desired.Revision, tree fs.FS, was standing) (commit, error) {
+// load renders a commit. What did not change since the accepted one is not prepared again.
+func (l *Loop) load(ctx context.Context, rev desired.Revision, tree fs.FS, accepted commit) (commit, error) {
 	state, err := render.Render(ctx, rev, tree, l.Render)
 	if err != nil {
 		return commit{}, err
 	}
-	l.secrets.Add(secretValues(state.Objects)...)
-	declared, err := apply.Declare(state.Objects, was.accepted.declared)
+	l.veil.learn(secretValues(state.Objects))
+	declared, err := apply.Declare(state.Objects, accepted.declared)
 	if err != nil {
 		return commit{}, err
 	}
-	return commit{rev: rev, state: state, declared: declared}, nil
+	c := commit{rev: rev, state: state, declared: declared, groups: named(state.Routes)}
+	if l.Mocks != nil {
+		c.mocks = documents(state.Objects)
+	}
+	return c, nil
+}
+
+// named lists the proxy groups that routes name.
+func named(routes []desired.Route) []string {
+	set := map[string]bool{}
+	for i := range routes {
+		for _, g := range routes[i].Proxies {
+			set[g] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
 }
 
 // holds says that a refusal still stands for rev: the same commit, and its time to be looked at again has not come.
@@ -77,35 +107,33 @@ func (r *refusal) holds(rev desired.Revision, at time.Time) bool {
 }
 
 // reject turns a verdict of the cluster or the brakes about a new commit into a refusal, and the lack of an answer into a
-// wait; it reports whether the pass should go on from the accepted commit.
-func (h *head) reject(t thought, err error, at time.Time) bool {
-	switch {
-	case h.refused != nil || h.unknown != nil || !h.fresh:
+// wait; it reports whether the pass should go on from the accepted commit. A commit that was refused before stays refused
+// until there is another answer.
+func (h *head) reject(t thought, err error, was standing, at time.Time) bool {
+	if !h.fresh {
 		return false
-	case isVerdict(err):
-		h.refused = &refusal{rev: t.commit.rev, err: err, again: at.Add(recheckAfter)}
-		return true
-	case len(t.waits) > 0:
-		h.unknown = fmt.Errorf("%s is not checked yet: %s", t.commit.rev, t.waits[0])
-		return true
 	}
-	return false
+	switch rev := t.commit.rev; {
+	case isVerdict(err):
+		h.refused = &refusal{rev: rev, err: err, again: at.Add(recheckAfter)}
+	case err != nil:
+		h.unchecked = fmt.Errorf("%s is not checked yet: %w", rev, err)
+	case len(t.waits) > 0:
+		h.unchecked = fmt.Errorf("%s is not checked yet: %s", rev, t.waits[0])
+	default:
+		return false
+	}
+	if h.unchecked != nil {
+		h.checking = t
+		if was.refused != nil && was.refused.rev.Commit == t.commit.rev.Commit {
+			h.refused = was.refused
+		}
+	}
+	return true
 }
 
 // isVerdict tells a verdict about a commit's content from trouble on the way to one.
 func isVerdict(err error) bool {
 	var problems desired.Problems
 	return errors.As(err, &problems) || errors.Is(err, apply.ErrHeld)
-}
-
-// secretValues are the values of the Secrets that a commit declares, as they stand in the manifests: base64.
-func secretValues(objects []desired.Object) []string {
-	var out []string
-	for i := range objects {
-		if o := &objects[i]; o.Kind == "Secret" && o.Group == "" {
-			data, _, _ := unstructured.NestedStringMap(o.Content.Object, "data")
-			out = append(out, slices.Sorted(maps.Values(data))...)
-		}
-	}
-	return out
 }

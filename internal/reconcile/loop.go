@@ -14,7 +14,6 @@ import (
 	"github.com/tidelock/tidelock/internal/apply"
 	"github.com/tidelock/tidelock/internal/desired"
 	"github.com/tidelock/tidelock/internal/mock"
-	"github.com/tidelock/tidelock/internal/redact"
 	"github.com/tidelock/tidelock/internal/render"
 	"github.com/tidelock/tidelock/internal/xds"
 )
@@ -56,13 +55,13 @@ type Loop struct {
 	log   *slog.Logger
 	built *xds.Cache
 	ready atomic.Bool
-	// secrets hides the values of every Secret that a commit declared: the API server's answers may quote them.
-	secrets *redact.Redactor
+	// veil is what must not be shown. It belongs to the loop's goroutine, as all does.
+	veil veil
 }
 
 // New returns a Loop that has not done anything yet.
 func New(cfg Config) *Loop {
-	return &Loop{Config: cfg, log: cfg.Logger, built: &xds.Cache{}, secrets: redact.New()}
+	return &Loop{Config: cfg, log: cfg.Logger, built: &xds.Cache{}}
 }
 
 // Ready returns nil once the first pass is through, whatever its outcome. It is safe for concurrent use.
@@ -97,7 +96,7 @@ func (l *Loop) passes(ctx context.Context, done func(standing) (bool, error)) er
 	defer cancel()
 	now, err := l.restore(ctx)
 	for err == nil {
-		now = l.once(ctx, now)
+		now = l.once(ctx, l.remember(ctx, now))
 		l.ready.Store(true)
 		var end bool
 		if end, err = done(now); end || err != nil {
@@ -106,15 +105,6 @@ func (l *Loop) passes(ctx context.Context, done func(standing) (bool, error)) er
 		err = rest(ctx, wake, now, l.now())
 	}
 	return err
-}
-
-// rest waits for news, at the longest for as long as a standing may be left alone.
-func rest(ctx context.Context, wake <-chan struct{}, now standing, at time.Time) error {
-	d, goOn := now.next(at)
-	if goOn {
-		return ctx.Err()
-	}
-	return pause(ctx, wake, d)
 }
 
 // forward turns one channel's news into a wake-up; many pieces of news make one.
@@ -132,24 +122,4 @@ func forward(ctx context.Context, from <-chan struct{}, wake chan<- struct{}) {
 	}
 }
 
-// pause waits for news, at the longest for d; 0 means no limit.
-func pause(ctx context.Context, wake <-chan struct{}, d time.Duration) error {
-	var expired <-chan time.Time
-	if d > 0 {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		expired = t.C
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-wake:
-		return nil
-	case <-expired:
-		return nil
-	}
-}
-
 func (*Loop) now() time.Time { return time.Now() }
-
-func (l *Loop) hide(text string) string { return l.secrets.String(text) }

@@ -44,8 +44,8 @@ func documents(objects []desired.Object) map[desired.Key]mock.LocalMock {
 	return out
 }
 
-// answer gives the mocks of this process their documents. Mocks that left the repository go on until prune ends them: a
-// proxy may still send requests there.
+// answer gives the mocks of this process their documents. Mocks that left the repository, or that it turned off, go on until
+// prune ends them: a proxy may still send requests there.
 func (l *Loop) answer(ctx context.Context, out outcome, was standing) outcome {
 	if l.Mocks == nil {
 		return out
@@ -54,22 +54,35 @@ func (l *Loop) answer(ctx context.Context, out outcome, was standing) outcome {
 	if out.mocks == nil {
 		out.mocks = map[desired.Key]mock.LocalMock{}
 	}
-	maps.Copy(out.mocks, documents(out.want.commit.state.Objects))
+	for key, m := range out.want.commit.mocks {
+		if m.Replicas > 0 || out.mocks[key].Replicas == 0 {
+			out.mocks[key] = m
+		}
+	}
 	out.err = errors.Join(out.err, l.Mocks.Set(ctx, out.mocks))
 	return out
 }
 
-// mocksToEnd reports whether this process answers a mock that the commit does not have.
+// mocksToEnd reports whether this process answers a mock that the commit does not want.
 func (l *Loop) mocksToEnd(out outcome) bool {
-	return l.Mocks != nil && len(out.mocks) > len(documents(out.want.commit.state.Objects))
+	return l.Mocks != nil && !sameMocks(out.mocks, out.want.commit.mocks)
 }
 
-// endMocks ends the mocks that the commit does not have.
-func (l *Loop) endMocks(ctx context.Context, out outcome) outcome {
+// endMocks ends the mocks that the commit does not want, but for those that a route still reaches.
+func (l *Loop) endMocks(ctx context.Context, out outcome, spared spared) outcome {
 	if l.Mocks == nil {
 		return out
 	}
-	out.mocks = documents(out.want.commit.state.Objects)
+	ended := maps.Clone(out.want.commit.mocks)
+	if ended == nil {
+		ended = map[desired.Key]mock.LocalMock{}
+	}
+	for key := range spared.mocks {
+		if m, ok := out.mocks[key]; ok {
+			ended[key] = m
+		}
+	}
+	out.mocks = ended
 	out.err = errors.Join(out.err, l.Mocks.Set(ctx, out.mocks))
 	return out
 }

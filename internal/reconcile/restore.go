@@ -3,12 +3,16 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/apply"
 	"github.com/tidelock/tidelock/internal/desired"
+	"github.com/tidelock/tidelock/internal/source"
 )
 
 // proxyPatience is how long the proxies of an earlier life of the daemon are waited for before anything is deleted.
@@ -29,23 +33,16 @@ func (l *Loop) restore(ctx context.Context) (standing, error) {
 		}
 		before, err = l.open(ctx)
 	}
-	now := standing{before: before, live: map[string][]desired.Route{}, full: map[string]string{}}
-	now.accepted = l.recall(ctx, before.Commit)
-	for group, hash := range before.LiveCommit {
-		c := now.accepted
-		if hash != before.Commit {
-			c = l.recall(ctx, hash)
-		}
-		if c.known() {
-			now.live[group], now.full[group] = c.state.Routes, hash
-		}
-	}
+	now := l.recall(ctx, standing{before: before})
 	nodes := map[string][]string{}
 	for _, p := range before.Proxies {
 		nodes[p.Group] = append(nodes[p.Group], p.Node)
 	}
+	if len(nodes) > 0 {
+		now.absent = l.now().Add(proxyPatience)
+	}
 	for group, names := range nodes {
-		l.Proxies.Expect(group, names, l.now().Add(proxyPatience))
+		l.Proxies.Expect(group, names, now.absent)
 	}
 	return now, nil
 }
@@ -67,19 +64,55 @@ func (l *Loop) open(ctx context.Context) (v1alpha1.SyncStatus, error) {
 	return l.Cluster.Recall(ctx)
 }
 
-// recall renders a commit of before. Where it cannot be had the instance starts from the newest commit: what that one
-// declares is known, so nothing is deleted that should stay.
-func (l *Loop) recall(ctx context.Context, hash string) commit {
-	if hash == "" {
-		return commit{}
+// recall gets the commits on record: the accepted one, and those that proxies serve. One that cannot be had is lost: then
+// the instance starts from the newest commit that it accepts, and until there is one nothing is written or deleted.
+func (l *Loop) recall(ctx context.Context, now standing) standing {
+	now.live, now.full, now.lost = map[string][]desired.Route{}, map[string]string{}, nil
+	known := map[string]commit{}
+	get := func(hash string) error {
+		if _, ok := known[hash]; ok || hash == "" {
+			return nil
+		}
+		c, err := l.reload(ctx, hash, now.accepted)
+		if err != nil {
+			l.log.WarnContext(ctx, "the commit of before cannot be had", slog.String("commit", hash), l.errorAttr(err))
+			return fmt.Errorf("commit %s, accepted before: %w", desired.Revision{Commit: hash}.Short(), err)
+		}
+		known[hash] = c
+		return nil
 	}
-	rev, tree, err := l.Source.Commit(ctx, hash)
-	if err == nil {
-		var c commit
-		if c, err = l.load(ctx, rev, tree, standing{}); err == nil {
-			return c
+	now.lost = get(now.before.Commit)
+	now.accepted = known[now.before.Commit]
+	for _, group := range slices.Sorted(maps.Keys(now.before.LiveCommit)) {
+		hash := now.before.LiveCommit[group]
+		if get(hash) == nil && known[hash].known() {
+			now.live[group], now.full[group] = known[hash].state.Routes, hash
 		}
 	}
-	l.log.WarnContext(ctx, "the commit of before cannot be had", slog.String("commit", hash), l.errorAttr(err))
-	return commit{}
+	if now.accepted.known() {
+		// The store may be new: what is on record must be had after the next restart, too.
+		if err := l.keep(ctx, now.accepted, now); err != nil {
+			l.log.WarnContext(ctx, "the accepted commit is not kept", l.errorAttr(err))
+		}
+	}
+	return now
+}
+
+func (l *Loop) reload(ctx context.Context, hash string, accepted commit) (commit, error) {
+	rev, tree, err := l.Source.Commit(ctx, hash)
+	if err != nil {
+		return commit{}, err
+	}
+	return l.load(ctx, rev, tree, accepted)
+}
+
+// remember gets a commit that was lost to a repository out of reach, once that answers.
+func (l *Loop) remember(ctx context.Context, now standing) standing {
+	if now.lost == nil || errors.Is(now.lost, source.ErrUnknownCommit) || isVerdict(now.lost) {
+		return now
+	}
+	if _, _, err := l.Source.Head(ctx); err != nil {
+		return now
+	}
+	return l.recall(ctx, now)
 }

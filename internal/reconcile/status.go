@@ -12,28 +12,48 @@ import (
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/apply"
 	"github.com/tidelock/tidelock/internal/desired"
+	"github.com/tidelock/tidelock/internal/xds"
 )
 
 // statuses is what each resource of ours shows of itself.
-func (l *Loop) statuses(now standing) []apply.ObjectStatus {
+func (l *Loop) statuses(now standing) map[desired.ID]toldOf {
 	remarks := l.remarks(now)
 	entries := l.Cluster.Inventory().Entries
-	var out []apply.ObjectStatus
+	out := map[desired.ID]toldOf{}
 	for i := range now.accepted.state.Objects {
 		o := &now.accepted.state.Objects[i]
-		entry, owned := entries[o.ID]
-		if o.Group != v1alpha1.Group || !owned || entry.UID == "" {
+		if o.Group != v1alpha1.Group {
+			continue
+		}
+		entry := entries[o.ID]
+		if entry.UID == "" {
 			continue
 		}
 		remark := remarks[desired.Source{Kind: o.Kind, Key: desired.Key{Namespace: o.Namespace, Name: o.Name}}]
-		out = append(out, apply.ObjectStatus{ID: o.ID, Status: specific(o, v1alpha1.Status{
+		message := bounded(strings.Join(remark.texts, "; "))
+		status := apply.ObjectStatus{ID: o.ID, Status: specific(o, v1alpha1.Status{
 			Phase:              remark.phase(),
-			Message:            strings.Join(remark.texts, "; "),
+			Message:            message,
 			Commit:             entry.Commit,
 			ObservedGeneration: now.thought.view.Objects[o.ID].Generation,
-			Conditions:         []metav1.Condition{remark.ready()},
-		})})
+			Conditions: []metav1.Condition{
+				condition(v1alpha1.ConditionReady, len(remark.texts) == 0, remark.phase(), message),
+			},
+		})}
+		out[o.ID] = toldOf{uid: string(entry.UID), status: status}
 	}
+	return out
+}
+
+// newStatuses are those that are not as they were told last, by ID.
+func newStatuses(told, now map[desired.ID]toldOf) []apply.ObjectStatus {
+	var out []apply.ObjectStatus
+	for id, s := range now {
+		if old, ok := told[id]; !ok || !reflect.DeepEqual(old, s) {
+			out = append(out, s.status)
+		}
+	}
+	slices.SortFunc(out, func(a, b apply.ObjectStatus) int { return a.Compare(b.ID) })
 	return out
 }
 
@@ -87,65 +107,96 @@ func (r remark) phase() string {
 	}
 }
 
-func (r remark) ready() metav1.Condition {
-	c := metav1.Condition{
-		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,
-		Reason: r.phase(), Message: strings.Join(r.texts, "; "),
-	}
-	if len(r.texts) == 0 {
-		c.Status = metav1.ConditionTrue
-	}
-	return c
+// remarkTexts bounds how many texts a resource shows.
+const remarkTexts = 5
+
+// remarks are what there is to say about each resource of ours: which of its objects could not be written, what a proxy
+// said against its routes, and what these wait for.
+type remarks struct {
+	hide func(string) string
+	by   map[desired.Source]remark
 }
 
-// remarks collects, by resource of ours: what its routes wait for, what a proxy said against them, and which of its objects
-// could not be written.
 func (l *Loop) remarks(now standing) map[desired.Source]remark {
-	out := map[desired.Source]remark{}
-	say := func(s desired.Source, failed bool, text string) {
-		r := out[s]
-		r.failed = r.failed || failed
-		if !slices.Contains(r.texts, text) {
-			r.texts = append(r.texts, l.hide(text))
-		}
-		out[s] = r
-	}
-	for _, snap := range now.thought.snapshots {
+	out := remarks{hide: l.hide, by: map[desired.Source]remark{}}
+	out.failures(now)
+	for i := range now.thought.snapshots {
+		snap := &now.thought.snapshots[i]
+		out.refusals(now, snap)
+		out.held(now, snap)
 		for _, n := range snap.Notes {
-			say(n.Source, false, n.Text)
-		}
-		for _, r := range now.published[snap.Group].Rejections {
-			for _, route := range notLive(now.live[snap.Group], now.accepted.state.Routes) {
-				say(route.Source, true, fmt.Sprintf("proxy %s refused: %s (%s)", r.Node, r.Message, route.Origin))
-			}
+			out.say(n.Source, false, n.Text)
 		}
 	}
+	return out.by
+}
+
+func (rs remarks) say(s desired.Source, failed bool, text string) {
+	r := rs.by[s]
+	text = rs.hide(text)
+	r.failed = r.failed || failed
+	if len(r.texts) < remarkTexts && !slices.Contains(r.texts, text) {
+		r.texts = append(r.texts, text)
+	}
+	rs.by[s] = r
+}
+
+func (rs remarks) failures(now standing) {
+	if len(now.result.Failed) == 0 {
+		return
+	}
+	sources := sourcesOf(now.accepted.state.Objects)
 	for _, f := range now.result.Failed {
-		say(sourceOf(now.accepted.state.Objects, f.ID), true, f.Err.Error())
+		s, ok := sources[f.ID]
+		if !ok {
+			s = desired.Source{Kind: f.Kind, Key: desired.Key{Namespace: f.Namespace, Name: f.Name}}
+		}
+		rs.say(s, true, f.Err.Error())
 	}
-	return out
 }
 
-// notLive are the routes of a commit that are not among those in force: the ones that a proxy's refusal is about.
-func notLive(live, want []desired.Route) []*desired.Route {
-	var out []*desired.Route
-	for i := range want {
-		same := func(r desired.Route) bool {
-			return r.Source == want[i].Source && r.Rule == want[i].Rule && reflect.DeepEqual(r, want[i])
-		}
-		if !slices.ContainsFunc(live, same) {
-			out = append(out, &want[i])
+func (rs remarks) refusals(now standing, snap *xds.Snapshot) {
+	routes := refusedRoutes(now, snap)
+	for _, r := range now.published[snap.Group].Rejections {
+		for _, route := range routes {
+			rs.say(route.Source, true, fmt.Sprintf("proxy %s refused: %s (%s)", r.Node, r.Message, route.Origin))
 		}
 	}
-	return out
 }
 
-// sourceOf is the resource of ours that an object comes from: itself, or what it was generated from.
-func sourceOf(objects []desired.Object, id desired.ID) desired.Source {
+func (rs remarks) held(now standing, snap *xds.Snapshot) {
+	if len(snap.Held) == 0 {
+		return
+	}
+	for _, route := range missing(inGroup(now.accepted.state.Routes, snap.Group), snap.InForce) {
+		for _, text := range heldUntil(route, snap.Held) {
+			rs.say(route.Source, false, text)
+		}
+	}
+}
+
+// refusedRoutes are the routes that the rejections of a group are about: those that were new, or, where there is nothing to
+// go back to, all. What one proxy alone refuses says nothing about a route.
+func refusedRoutes(now standing, snap *xds.Snapshot) []*desired.Route {
+	p := now.published[snap.Group]
+	switch {
+	case len(p.Rejections) == 0 || p.Settled:
+		return nil
+	case p.Reverted:
+		return missing(snap.InForce, now.live[snap.Group])
+	case len(p.Waits) > 0:
+		return nil
+	}
+	return missing(snap.InForce, nil)
+}
+
+// sourcesOf are the resources of ours that objects were generated from, by object.
+func sourcesOf(objects []desired.Object) map[desired.ID]desired.Source {
+	out := map[desired.ID]desired.Source{}
 	for i := range objects {
-		if objects[i].ID == id && objects[i].Source != (desired.Source{}) {
-			return objects[i].Source
+		if objects[i].Source != (desired.Source{}) {
+			out[objects[i].ID] = objects[i].Source
 		}
 	}
-	return desired.Source{Kind: id.Kind, Key: desired.Key{Namespace: id.Namespace, Name: id.Name}}
+	return out
 }

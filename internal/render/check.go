@@ -26,12 +26,14 @@ func (r *run) check(items []item) []item {
 			c.namespace(s)
 			c.strip()
 			c.secret()
+			c.configMap()
+		}
+		if len(c.problems) == 0 {
+			out = append(out, c.item)
+			c.annotations() // wrong ones keep nothing else from being checked
 		}
 		r.problems = append(r.problems, c.problems...)
 		r.warnings = append(r.warnings, c.warnings...)
-		if len(c.problems) == 0 {
-			out = append(out, c.item)
-		}
 	}
 	out = r.unique(out)
 	if !r.lost {
@@ -60,7 +62,7 @@ func (c *checked) warn(f fieldPath, format string, args ...any) {
 // document's first line.
 func (it item) problem(f fieldPath, format string, args ...any) desired.Problem {
 	p := desired.Problem{Origin: it.origin, Object: it.String(), Field: f.String(), Text: fmt.Sprintf(format, args...)}
-	if it.node != nil {
+	if it.node != nil || it.source != nil {
 		p.Origin = placeOf(it.manifest).at(f)
 	}
 	return p

@@ -55,6 +55,16 @@ func (c *checked) secret() {
 	c.content.Object["data"] = data
 }
 
+// configMap refuses values that the API server would refuse in words of its own: numbers and booleans without quotes.
+func (c *checked) configMap() {
+	if c.Group != "" || c.Kind != "ConfigMap" {
+		return
+	}
+	for _, in := range []string{"data", "binaryData"} {
+		c.stringsIn(field(in), c.content.Object[in])
+	}
+}
+
 // kindOfValue is typeName without the value: true is a value too.
 func kindOfValue(v any) string {
 	if _, ok := v.(bool); ok {

@@ -57,7 +57,7 @@ type BootstrapTLS struct {
 	CAFile string
 	// CertFile and KeyFile of the proxy; both or neither.
 	CertFile, KeyFile string
-	// ServerName that the daemon's certificate must be for; XDSHost if empty.
+	// ServerName that the daemon's certificate must be for; XDSHost if empty. Required with a socket, which has no name.
 	ServerName string
 }
 
@@ -82,7 +82,7 @@ func Bootstrap(c BootstrapConfig) ([]byte, error) {
 				SetNodeOnFirstMessageOnly: true,
 				GrpcServices: []*corev3.GrpcService{{
 					TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
-						EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: xdsCluster},
+						EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: xdsCluster, RetryPolicy: reconnect()},
 					},
 				}},
 			},
@@ -138,7 +138,7 @@ func controlCluster(c BootstrapConfig) (*clusterv3.Cluster, error) {
 			Address: c.XDSHost, Port: cmp.Or(c.XDSPort, defaultXDSPort),
 		}}),
 	}
-	if path, found := strings.CutPrefix(c.XDSHost, "unix:"); found {
+	if path, found := strings.CutPrefix(c.XDSHost, socketPrefix); found {
 		if !filepath.IsAbs(path) {
 			return nil, fmt.Errorf("the socket %q is no absolute path", path)
 		}
@@ -173,6 +173,9 @@ func controlTLS(c BootstrapConfig) (*corev3.TransportSocket, error) {
 	if c.TLS.CAFile == "" || (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
 		return nil, fmt.Errorf("TLS needs a CA file, and a certificate and its key together")
 	}
+	if c.TLS.ServerName == "" && strings.HasPrefix(c.XDSHost, socketPrefix) {
+		return nil, fmt.Errorf("TLS over a socket needs the server name that the daemon's certificate is for")
+	}
 	context, validation := clientTLS(cmp.Or(c.TLS.ServerName, c.XDSHost))
 	validation.TrustedCa = file(c.TLS.CAFile)
 	context.CommonTlsContext.AlpnProtocols = []string{"h2"}
@@ -187,4 +190,12 @@ func controlTLS(c BootstrapConfig) (*corev3.TransportSocket, error) {
 
 func pipe(path string) *corev3.Address {
 	return &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: path}}}
+}
+
+// reconnect has Envoy come back soon after the daemon was away; by itself it waits for up to 30 s.
+func reconnect() *corev3.RetryPolicy {
+	const first, last = 500 * time.Millisecond, 5 * time.Second
+	return &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
+		BaseInterval: durationpb.New(first), MaxInterval: durationpb.New(last),
+	}}
 }

@@ -97,6 +97,11 @@ func TestBootstrapRefusesSettingsThatCannotWork(t *testing.T) {
 			config: xds.BootstrapConfig{Group: "edge", XDSHost: "::1", TLS: &xds.BootstrapTLS{CAFile: "ca.pem", CertFile: "c.pem"}},
 			want:   "bootstrap: TLS needs a CA file, and a certificate and its key together",
 		},
+		"TLS over a socket without a name": {
+			reason: "no certificate is for the path of a socket",
+			config: xds.BootstrapConfig{Group: "edge", XDSHost: "unix:/run/xds.sock", TLS: &xds.BootstrapTLS{CAFile: "ca.pem"}},
+			want:   "bootstrap: TLS over a socket needs the server name that the daemon's certificate is for",
+		},
 		"a port that is none": {
 			reason: "it would never connect",
 			config: xds.BootstrapConfig{Group: "edge", XDSHost: "::1", XDSPort: 70000},

@@ -2,15 +2,14 @@ package xds
 
 import (
 	"context"
+	"log/slog"
 	"maps"
-	"net/netip"
 	"slices"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	cachev3 "github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 )
 
@@ -29,22 +28,9 @@ func (s library) OnStreamOpen(ctx context.Context, id int64, _ string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.streams[id] = &stream{
-		id: id, public: !isConfidential(ctx), subs: map[string]*subscription{}, again: map[string]bool{},
+		id: id, identity: identify(ctx), subs: map[string]*subscription{}, again: map[string]bool{},
 	}
 	return nil
-}
-
-// isConfidential reports whether private keys may be sent to a peer: over a Unix socket or the loopback interface.
-func isConfidential(ctx context.Context) bool {
-	p, found := peer.FromContext(ctx)
-	if !found {
-		return false
-	}
-	if p.Addr.Network() == "unix" {
-		return true
-	}
-	addr, err := netip.ParseAddrPort(p.Addr.String())
-	return err == nil && addr.Addr().Unmap().IsLoopback()
 }
 
 // OnStreamRequest notes who the stream is from and which request the next watch is for.
@@ -70,6 +56,11 @@ func (s library) OnStreamRequest(id int64, req *discoveryv3.DiscoveryRequest) er
 func (s *Server) join(st *stream, node *corev3.Node) error {
 	if len(node.GetId()) > maxName || len(node.GetCluster()) > maxName {
 		return status.Errorf(codes.InvalidArgument, "node.id and node.cluster may have at most %d bytes", maxName)
+	}
+	if err := st.identity.admit(node.GetCluster()); err != nil {
+		s.log.Warn("proxy refused: its certificate is for another group",
+			slog.String("node", node.GetId()), slog.String("group", node.GetCluster()))
+		return err
 	}
 	st.node = node.GetId()
 	st.group = s.group(node.GetCluster())
@@ -99,7 +90,7 @@ func (s library) CreateWatch(req *discoveryv3.DiscoveryRequest, asked cachev3.Su
 	fresh := sub == nil
 	if fresh {
 		sub = &subscription{
-			typeURL: req.GetTypeUrl(), presented: req.GetVersionInfo(), question: question{public: st.public},
+			typeURL: req.GetTypeUrl(), presented: req.GetVersionInfo(), question: question{public: !st.identity.isConfidential()},
 		}
 		st.subs[sub.typeURL] = sub
 	}

@@ -14,6 +14,7 @@ import (
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
@@ -41,12 +42,18 @@ type plane struct {
 // servePlane runs a server until the test ends or stop is called.
 func servePlane(t *testing.T) (p *plane, stop func()) {
 	t.Helper()
+	return servePlaneOf(t, xds.Config{})
+}
+
+func servePlaneOf(t *testing.T, cfg xds.Config) (p *plane, stop func()) {
+	t.Helper()
 	const buffer = 1 << 20
 	p = &plane{
 		lis: bufconn.Listen(buffer), newest: map[string]xds.Snapshot{}, last: map[string]xds.Progress{},
 		passes: make(chan struct{}, 1),
 	}
-	p.Server = xds.NewServer(xds.Config{Listener: p.lis})
+	cfg.Listener = p.lis
+	p.Server = xds.NewServer(cfg)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -132,11 +139,23 @@ type client struct {
 // connect opens a stream as the proxy node of group.
 func (p *plane) connect(t *testing.T, group, node string) *client {
 	t.Helper()
-	conn, err := grpc.NewClient("passthrough:///plane", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	return p.connectAs(t, insecure.NewCredentials(), group, node)
+}
+
+// dial returns a connection that is made when it is needed.
+func (p *plane) dial(t *testing.T, creds credentials.TransportCredentials) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///plane", grpc.WithTransportCredentials(creds),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return p.lis.DialContext(ctx) }))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return conn
+}
+
+func (p *plane) connectAs(t *testing.T, creds credentials.TransportCredentials, group, node string) *client {
+	t.Helper()
+	conn := p.dial(t, creds)
 	ctx, cancel := context.WithCancel(t.Context())
 	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(ctx)
 	if err != nil {

@@ -35,12 +35,18 @@ type fleet struct {
 
 func startFleet(t *testing.T, first xds.Snapshot) *fleet {
 	t.Helper()
-	lis, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	return startFleetOver(t, first, "127.0.0.1:0", nil, nil)
+}
+
+// startFleetOver has the two talk over an address in the form of xds.Listen, and TLS if any.
+func startFleetOver(t *testing.T, first xds.Snapshot, address string, server *xds.ServerTLS, proxy *xds.BootstrapTLS) *fleet {
+	t.Helper()
+	lis, err := xds.Listen(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &fleet{
-		Server: xds.NewServer(xds.Config{Listener: lis}), t: t, newest: first, passes: make(chan struct{}, 1),
+		Server: xds.NewServer(xds.Config{Listener: lis, TLS: server}), t: t, newest: first, passes: make(chan struct{}, 1),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -54,10 +60,13 @@ func startFleet(t *testing.T, first xds.Snapshot) *fleet {
 		cancel()
 		running.Wait()
 	})
-	bootstrap, err := xds.Bootstrap(xds.BootstrapConfig{
-		NodeID: "edge-1", Group: "edge", XDSHost: "127.0.0.1", XDSPort: uint32(lis.Addr().(*net.TCPAddr).Port),
-		AdminPort: uint32(env.FreePort(t)),
-	})
+	config := xds.BootstrapConfig{
+		NodeID: "edge-1", Group: "edge", XDSHost: address, AdminPort: uint32(env.FreePort(t)), TLS: proxy,
+	}
+	if port, ok := lis.Addr().(*net.TCPAddr); ok {
+		config.XDSHost, config.XDSPort = port.IP.String(), uint32(port.Port)
+	}
+	bootstrap, err := xds.Bootstrap(config)
 	if err != nil {
 		t.Fatal(err)
 	}

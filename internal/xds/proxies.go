@@ -95,7 +95,7 @@ func (s *Server) state(st *stream, sub *subscription, now time.Time) (ProxyState
 	case sub.lags(now, s.cfg.LagAfter):
 		return Lagging, "no ACK of " + kindOf(sub.typeURL) + " since " + sub.since.UTC().Format(time.RFC3339)
 	case sub.withholds(g.sets[sub.typeURL]):
-		return Updating, "private keys do not go over this connection: use a Unix socket or the loopback interface"
+		return Updating, "private keys do not go over this connection: use mutual TLS, a Unix socket or loopback"
 	case !g.current(sub):
 		return Updating, "waits for the ACK of " + kindOf(sub.typeURL)
 	default:

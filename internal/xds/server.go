@@ -27,10 +27,12 @@ const (
 
 // Config of a Server; the zero value is usable.
 type Config struct {
-	// Address to listen on, host:port; DefaultServerAddress if empty.
+	// Address to listen on, as Listen takes it; DefaultServerAddress if empty.
 	Address string
 	// Listener to use instead of Address; Run closes it.
 	Listener net.Listener
+	// TLS of the port; nil for plain text, over which private keys go to proxies on this machine only.
+	TLS *ServerTLS
 	// Logger for rejections and connections; nothing is logged without one.
 	Logger *slog.Logger
 	// LagAfter is for how long an ACK is waited for; 25 s if 0.
@@ -79,29 +81,28 @@ func NewServer(cfg Config) *Server {
 func (s *Server) Run(ctx context.Context) error {
 	lis := s.cfg.Listener
 	if lis == nil {
-		var (
-			lc  net.ListenConfig
-			err error
-		)
-		if lis, err = lc.Listen(ctx, "tcp", s.cfg.Address); err != nil {
-			return fmt.Errorf("listen for proxies: %w", err)
+		var err error
+		if lis, err = Listen(ctx, s.cfg.Address); err != nil {
+			return err
 		}
 	}
-	srv := grpc.NewServer(
-		// A proxy that vanished without a word is noticed within 40 s.
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-	)
+	srv, err := s.grpcServer() //nolint:contextcheck // each handshake has a context of its own
+	if err != nil {
+		return errors.Join(err, lis.Close())
+	}
 	// The streams end with Run, also where serving itself fails.
 	streams, stop := context.WithCancel(ctx)
 	defer stop()
 	register(streams, srv, s)
 
-	s.log.InfoContext(ctx, "serving xds", slog.String("address", lis.Addr().String()))
+	s.log.InfoContext(ctx, "serving xds", slog.String("address", lis.Addr().String()), slog.Bool("tls", s.cfg.TLS != nil))
+	if s.cfg.TLS == nil && !isLocal(lis.Addr()) {
+		s.log.WarnContext(ctx, "xds is served without TLS: private keys are withheld from proxies that are not on this machine",
+			slog.String("address", lis.Addr().String()))
+	}
 	served := make(chan error, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() { served <- srv.Serve(lis) })
-	var err error
 	select {
 	case err = <-served:
 	case <-ctx.Done():
@@ -114,6 +115,22 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("serve proxies: %w", err)
 	}
 	return nil
+}
+
+func (s *Server) grpcServer() (*grpc.Server, error) {
+	options := []grpc.ServerOption{
+		// A proxy that vanished without a word is noticed within 40 s.
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+	}
+	if s.cfg.TLS != nil {
+		keys, err := newKeyring(*s.cfg.TLS, s.log)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, grpc.Creds(keys.credentials()))
+	}
+	return grpc.NewServer(options...), nil
 }
 
 // end lets streams finish, but not for longer than stopWithin.

@@ -14,8 +14,8 @@ type stream struct {
 	node string
 	// group is nil until the first request, which says who the proxy is.
 	group *group
-	// public is set where the connection may not carry private keys.
-	public bool
+	// identity of whoever is at the other end.
+	identity identity
 	// request is the one that the library is working on: its cache interface does not say which stream a watch is for.
 	request *discoveryv3.DiscoveryRequest
 	subs    map[string]*subscription

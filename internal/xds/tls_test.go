@@ -50,7 +50,7 @@ func newAuthority(t *testing.T) *authority {
 // issue returns the Secret of a server.
 func (a *authority) issue(t *testing.T, names ...string) xds.Secret {
 	t.Helper()
-	key, template := newKey(t), certificate(names[0])
+	template := certificate(names[0])
 	for _, n := range names {
 		if ip := net.ParseIP(n); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
@@ -58,6 +58,13 @@ func (a *authority) issue(t *testing.T, names ...string) xds.Secret {
 			template.DNSNames = append(template.DNSNames, n)
 		}
 	}
+	return a.sign(t, template)
+}
+
+// sign returns a certificate made of the template, with a key of its own.
+func (a *authority) sign(t *testing.T, template *x509.Certificate) xds.Secret {
+	t.Helper()
+	key := newKey(t)
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)

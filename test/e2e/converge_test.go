@@ -137,6 +137,37 @@ func TestAPIServerGoneAndBack(t *testing.T) {
 	wantData(t, d, "a", "3")
 }
 
+// An outage that costs the daemon its Lease stops its writes and nothing else: proxies that come meanwhile are served, mocks
+// answer, and the daemon goes on when the API server is back.
+func TestLongOutageOfTheAPIServerKeepsServing(t *testing.T) {
+	t.Parallel()
+	plane := env.Processes(t)
+	r := newRepo(t, nil)
+	d := daemonOn(t, plane.ControlPlane, "default", r.bare, "--local-mocks")
+	d.name = "outage"
+	port := env.FreePort(t)
+	mocks := answering("default", "v1", "one") + "---\n" + answering("default", "v2", "two")
+	d.settledAfterStart(t, r.push(t, files{"mocks.yaml": mocks, "routes.yaml": split("default", 100, 0, port)}))
+	d.envoy(t)
+
+	plane.StopAPIServer(t)
+	d.eventually(t, "the daemon to lose its Lease", func(context.Context) error {
+		if !strings.Contains(d.log.String(), "the Lease could not be renewed") {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	d.envoy(t) // another one of the group: it shares the port, and is live only with its first configuration
+	d.eventually(t, "an answer during the outage", func(ctx context.Context) error {
+		_, err := get(ctx, fmt.Sprintf("http://127.0.0.1:%d/who", port), "who.example.com")
+		return err
+	})
+	commit := r.push(t, files{"routes.yaml": split("default", 0, 100, port)})
+	plane.StartAPIServer(t)
+	d.settled(t, commit)
+	wantShare(t, spread(t, 200, fmt.Sprintf("http://127.0.0.1:%d/who", port), "who.example.com"), "two", 1, 0)
+}
+
 // Two daemons of one name: the second waits and names the first; it takes over when the first goes.
 func TestSecondDaemonOfOneNameWaits(t *testing.T) {
 	t.Parallel()

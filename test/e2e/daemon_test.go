@@ -78,7 +78,7 @@ func (d *daemon) launch(t *testing.T) {
 	t.Helper()
 	args := append([]string{
 		"run", "--name", d.name, "--namespace", d.namespace, "--kubeconfig", d.kubeconfig, "--repo", d.repo,
-		"--data-dir", d.data, "--interval", "200ms", "--log-level", "debug",
+		"--data-dir", d.data, "--interval", "200ms", "--log-level", "info",
 		"--xds-address", fmt.Sprintf("127.0.0.1:%d", d.xdsPort), "--web-address", fmt.Sprintf("127.0.0.1:%d", d.webPort),
 	}, d.extra...)
 	d.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)

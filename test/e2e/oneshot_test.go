@@ -53,3 +53,15 @@ func TestApplyOnceAndDestroy(t *testing.T) {
 		t.Errorf("destroy of no instance: exit %d\n%s", code, stderr)
 	}
 }
+
+// An instance whose namespace is not there says so at once, and how to mend it.
+func TestMissingNamespaceIsNamed(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, files{"a.yaml": configMap("default", "never", "1")})
+	d := newDaemon(t, r)
+	_, stderr, code := tidelock(t, "", "apply", "--name", "x", "--namespace", "no-such-namespace", "--kubeconfig", d.kubeconfig,
+		"--repo", r.bare, "--data-dir", d.data)
+	if code != 2 || !strings.Contains(stderr, "kubectl create namespace no-such-namespace") {
+		t.Errorf("exit %d:\n%s", code, stderr)
+	}
+}

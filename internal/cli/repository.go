@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidelock/tidelock/internal/desired"
+	"github.com/tidelock/tidelock/internal/reconcile"
 	"github.com/tidelock/tidelock/internal/render"
 	"github.com/tidelock/tidelock/internal/source"
 )
@@ -39,6 +40,9 @@ func (f *repositoryFlags) render(ctx context.Context, args []string) (desired.St
 		return desired.State{}, err
 	}
 	state, err := render.Render(ctx, rev, tree, render.Options{Path: sub, MockImage: f.mockImage})
+	if err == nil {
+		err = reconcile.Check(state)
+	}
 	if problems, ok := errors.AsType[desired.Problems](err); ok {
 		err = fmt.Errorf("refused, %s:\n%w", count(len(problems), "error"), err)
 	}

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tidelock/tidelock/internal/apply"
-	"github.com/tidelock/tidelock/internal/xds"
 )
 
 func newApply() *cobra.Command {
@@ -31,7 +30,7 @@ func newApply() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			in, err := f.make(ctx, cmd, xds.Config{}, false)
+			in, err := f.make(ctx, cmd, nil, false)
 			if err != nil {
 				return err
 			}

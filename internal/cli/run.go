@@ -90,8 +90,9 @@ type instance struct {
 	loop    *reconcile.Loop
 }
 
-// make builds the parts; proxies says how they are served, and local has this process answer mocks.
-func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies xds.Config, local bool) (*instance, error) {
+// make builds the parts; proxies says how they are served, nil for a single run that serves none, and local has this
+// process answer mocks.
+func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *xds.Config, local bool) (*instance, error) {
 	if err := f.readSecrets(); err != nil {
 		return nil, err
 	}
@@ -119,8 +120,12 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies xd
 	if in.world, err = xds.NewWatcher(cfg.REST, in.log); err != nil {
 		return nil, err
 	}
-	proxies.Logger = in.log
-	in.proxies = xds.NewServer(proxies)
+	server := xds.Config{Logger: in.log}
+	if proxies != nil {
+		server = *proxies
+		server.Logger = in.log
+	}
+	in.proxies = xds.NewServer(server)
 	if local {
 		in.mocks = mock.NewLocal(mock.LocalConfig{Logger: in.log})
 	}
@@ -131,7 +136,7 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies xd
 		Wake: []<-chan struct{}{
 			in.source.Changed(), in.cluster.Changed(), in.proxies.Changed(), in.world.Changed(),
 		},
-		Definitions: definitions, Version: version(), Logger: in.log,
+		Definitions: definitions, Version: version(), OneShot: proxies == nil, Logger: in.log,
 	})
 	return &in, nil
 }
@@ -221,7 +226,7 @@ func runDaemon(cmd *cobra.Command, f *instanceFlags, proxies *proxyFlags, webAdd
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen for HTTP: %w", err), xdsListener.Close())
 	}
-	in, err := f.make(ctx, cmd, serving, localMocks)
+	in, err := f.make(ctx, cmd, &serving, localMocks)
 	if err != nil {
 		return errors.Join(err, xdsListener.Close(), webListener.Close())
 	}

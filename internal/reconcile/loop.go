@@ -42,6 +42,8 @@ type Config struct {
 	// the program.
 	Definitions fs.FS
 	Version     string
+	// OneShot is set where no proxy can connect: what an earlier daemon's proxies may still reach is not deleted.
+	OneShot bool
 	// Mocks answers the repository's APIMocks in this process; nil leaves them to pods.
 	Mocks *mock.Local
 	// Wake are channels that start a pass: whatever changed sends on one of them.

@@ -20,7 +20,11 @@ func (l *Loop) prune(ctx context.Context, out outcome, was standing) outcome {
 	if len(plan.Prunes) == 0 && !l.mocksToEnd(out) {
 		return out
 	}
-	if why := out.holdsPrune(was.since, l.now()); len(why) > 0 {
+	why := out.holdsPrune(was.since, l.now())
+	if len(was.unserved) > 0 {
+		why = append(why, desired.Wait{For: "prune", Until: "proxies " + strings.Join(was.unserved, ", ") + " to be served: tidelock run"})
+	}
+	if len(why) > 0 {
 		out.result.Waits = append(out.result.Waits, why...)
 		return out
 	}

@@ -124,8 +124,26 @@ func (l *Loop) logPass(ctx context.Context, was, now standing) {
 	if news(was, now) {
 		l.log.InfoContext(ctx, "reconciled", append(l.revisionAttrs(now.accepted.rev),
 			slog.Int("created", len(r.Created)), slog.Int("changed", len(r.Changed)), slog.Int("pruned", len(r.Pruned)),
-			slog.Int("failed", len(r.Failed)), slog.Int("waiting", len(now.waits)))...)
+			slog.Int("failed", len(r.Failed)), slog.Int("waiting", len(now.waits)), slog.String("what", l.hide(what(now))))...)
 	}
+}
+
+// what names what a pass touched, and what is waited for, as far as a line goes.
+func what(now standing) string {
+	const most = 3
+	r := now.result
+	touched := slices.Concat(r.Created, r.Changed, r.Pruned, r.Released)
+	texts := make([]string, 0, most+1)
+	for _, id := range touched[:min(len(touched), most)] {
+		texts = append(texts, id.String())
+	}
+	if len(touched) > most {
+		texts = append(texts, fmt.Sprintf("and %d more", len(touched)-most))
+	}
+	if len(now.waits) > 0 {
+		texts = append(texts, now.waits[0].String())
+	}
+	return strings.Join(texts, ", ")
 }
 
 // news says that a pass wrote something, took a commit, or came to the end of its waits.

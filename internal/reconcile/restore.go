@@ -41,8 +41,12 @@ func (l *Loop) restore(ctx context.Context) (standing, error) {
 	if len(nodes) > 0 {
 		now.absent = l.now().Add(proxyPatience)
 	}
-	for group, names := range nodes {
-		l.Proxies.Expect(group, names, now.absent)
+	for _, group := range slices.Sorted(maps.Keys(nodes)) {
+		if l.OneShot {
+			now.unserved = append(now.unserved, nodes[group]...)
+			continue
+		}
+		l.Proxies.Expect(group, nodes[group], now.absent)
 	}
 	return now, nil
 }

@@ -50,6 +50,10 @@ func (l *Loop) syncStatus(now standing) v1alpha1.SyncStatus {
 	}
 	// The nameless group stands for "no proxy yet"; it has nothing live.
 	delete(s.LiveCommit, "")
+	if len(now.unserved) > 0 {
+		// Nobody has told these proxies anything new.
+		s.Proxies, s.LiveCommit = now.before.Proxies, now.before.LiveCommit
+	}
 	if !now.accepted.known() {
 		// What an earlier life accepted stays on record until there is something newer.
 		s.Commit, s.LiveCommit = now.before.Commit, now.before.LiveCommit

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
+	"github.com/tidelock/tidelock/internal/apply"
 	"github.com/tidelock/tidelock/internal/desired"
 	"github.com/tidelock/tidelock/internal/source"
 	"github.com/tidelock/tidelock/internal/xds"
@@ -40,15 +41,24 @@ func (s standing) verdict() error {
 		return fmt.Errorf("%s is refused:\n%w", s.refused.rev, s.refused.err)
 	case s.unknown != nil:
 		return s.unknown
-	case s.writing.tries >= giveUpAfter || s.pruning.tries >= giveUpAfter:
+	case s.writing.tries >= giveUpAfter || s.pruning.tries >= giveUpAfter || s.owned():
 		var errs []error
 		for _, f := range s.result.Failed {
-			errs = append(errs, fmt.Errorf("%s: %w", f.ID, f.Err))
+			errs = append(errs, fmt.Errorf("%s: %s: %w", f.Origin, f.ID, f.Err))
 		}
 		return errors.Join(errs...)
+	case s.again == 0 && len(s.unserved) > 0 && len(s.waits) == 1 && s.waits[0].For == "prune":
+		return fmt.Errorf("%s is in, and nothing was deleted: %s", s.accepted.rev, s.waits[0])
 	default:
 		return nil
 	}
+}
+
+// owned reports whether nothing fails but what others own: that does not mend itself.
+func (s standing) owned() bool {
+	return s.again == 0 && len(s.result.Failed) > 0 && !slices.ContainsFunc(s.result.Failed, func(f apply.Failure) bool {
+		return !errors.Is(f.Err, apply.ErrOwned)
+	})
 }
 
 // overdue are the waits that have gone on for longer than they may.

@@ -65,3 +65,26 @@ func TestMissingNamespaceIsNamed(t *testing.T) {
 		t.Errorf("exit %d:\n%s", code, stderr)
 	}
 }
+
+// What another owner has fails the one-shot at once, with the object, its place and the mend; the rest is in.
+func TestApplyOnceOfAForeignObjectFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, nil)
+	d := newDaemon(t, r)
+	theirs := &corev1.ConfigMap{}
+	theirs.Namespace, theirs.Name = d.namespace, "theirs"
+	theirs.Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"}
+	theirs.Annotations = map[string]string{"meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": "x"}
+	if err := d.client.Create(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	r.push(t, files{"a.yaml": configMap(d.namespace, "theirs", "1"), "b.yaml": configMap(d.namespace, "ours", "1")})
+	_, stderr, code := tidelock(t, "", "apply", "--name", d.name, "--namespace", d.namespace, "--kubeconfig", d.kubeconfig,
+		"--repo", r.bare, "--data-dir", d.data)
+	for _, want := range []string{"a.yaml:1", "Helm", "tidelock.dev/adopt"} {
+		if code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("exit %d, want 2 and %q:\n%s", code, want, stderr)
+		}
+	}
+	wantData(t, d, "ours", "1")
+}

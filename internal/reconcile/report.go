@@ -21,7 +21,10 @@ const statusesAtOnce = 200
 // there is news. A pass without news reports nothing, and one that changed something leaves it to the next, which comes at
 // once. What could not be told is told later.
 func (l *Loop) report(ctx context.Context, was, now standing) standing {
-	l.logPass(ctx, was, now)
+	if ctx.Err() != nil {
+		return now
+	}
+	now.waitsLogged = l.logPass(ctx, was, now)
 	l.events(ctx, was, now)
 	now.more = false
 	if now.again == 1 {
@@ -45,7 +48,9 @@ func (l *Loop) report(ctx context.Context, was, now standing) standing {
 		return now
 	}
 	if err := l.Cluster.Report(ctx, status, news); err != nil {
-		l.log.WarnContext(ctx, "status not written", l.errorAttr(err))
+		if ctx.Err() == nil {
+			l.log.WarnContext(ctx, "status not written", l.errorAttr(err))
+		}
 		now.told, now.untold = told{}, now.untold+1
 		return now
 	}
@@ -104,7 +109,8 @@ func newlyRefused(was, now standing) bool {
 	return now.refused != nil && (was.refused == nil || was.refused.rev.Commit != now.refused.rev.Commit)
 }
 
-func (l *Loop) logPass(ctx context.Context, was, now standing) {
+// logPass writes what is news, and reports whether the log's last word is that something is waited for.
+func (l *Loop) logPass(ctx context.Context, was, now standing) bool {
 	r := now.result
 	if newlyRefused(was, now) {
 		l.log.ErrorContext(ctx, "rejected", append(l.revisionAttrs(now.refused.rev), l.errorAttr(now.refused.err))...)
@@ -121,11 +127,13 @@ func (l *Loop) logPass(ctx context.Context, was, now standing) {
 	for _, f := range newFailures(was.result.Failed, r.Failed) {
 		l.log.WarnContext(ctx, "object failed", slog.String("object", f.String()), l.errorAttr(f.Err))
 	}
-	if news(was, now) {
-		l.log.InfoContext(ctx, "reconciled", append(l.revisionAttrs(now.accepted.rev),
-			slog.Int("created", len(r.Created)), slog.Int("changed", len(r.Changed)), slog.Int("pruned", len(r.Pruned)),
-			slog.Int("failed", len(r.Failed)), slog.Int("waiting", len(now.waits)), slog.String("what", l.hide(what(now))))...)
+	if !news(was, now) {
+		return was.waitsLogged
 	}
+	l.log.InfoContext(ctx, "reconciled", append(l.revisionAttrs(now.accepted.rev),
+		slog.Int("created", len(r.Created)), slog.Int("changed", len(r.Changed)), slog.Int("pruned", len(r.Pruned)),
+		slog.Int("failed", len(r.Failed)), slog.Int("waiting", len(now.waits)), slog.String("what", l.hide(what(now))))...)
+	return len(now.waits) > 0
 }
 
 // what names what a pass touched, and what is waited for, as far as a line goes.
@@ -146,11 +154,11 @@ func what(now standing) string {
 	return strings.Join(texts, ", ")
 }
 
-// news says that a pass wrote something, took a commit, or came to the end of its waits.
+// news says that a pass wrote something, took a commit, or came to the end of waits that the log speaks of.
 func news(was, now standing) bool {
 	r := now.result
 	return len(r.Created)+len(r.Changed)+len(r.Pruned)+len(r.Released) > 0 ||
-		was.accepted.rev.Commit != now.accepted.rev.Commit || len(was.waits) > 0 && len(now.waits) == 0
+		was.accepted.rev.Commit != now.accepted.rev.Commit || was.waitsLogged && len(now.waits) == 0
 }
 
 // newFailures are those that were not there before, by what they say.

@@ -39,6 +39,8 @@ type refusal struct {
 
 // standing is where a pass left the instance. The next pass gets it and returns its own; nothing else remembers.
 type standing struct {
+	// waitsLogged is set while the log's last word is that something is waited for.
+	waitsLogged bool
 	// unserved are proxies of an earlier daemon that this process does not serve.
 	unserved []string
 	// before is what an earlier life of the daemon reported; its proxies are shown as missing until absent.

@@ -1,190 +1,30 @@
 package cli
 
 import (
-	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
-	"os"
-	"strings"
-	"time"
+	"net/http"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tidelock/tidelock/deploy/crds"
-	"github.com/tidelock/tidelock/internal/apply"
-	"github.com/tidelock/tidelock/internal/mock"
-	"github.com/tidelock/tidelock/internal/reconcile"
-	"github.com/tidelock/tidelock/internal/render"
-	"github.com/tidelock/tidelock/internal/source"
 	"github.com/tidelock/tidelock/internal/web"
 	"github.com/tidelock/tidelock/internal/xds"
 )
 
-// instanceFlags are what run and apply share: what is followed, and which cluster is kept at it.
-type instanceFlags struct {
-	clusterFlags
-	logFlags
-	source      source.Config
-	secretFiles struct{ token, password, passphrase string }
-	path        string
-	mockImage   string
-	takeover    bool
-	installCRDs bool
-}
-
-func (f *instanceFlags) add(cmd *cobra.Command) {
-	f.clusterFlags.add(cmd)
-	f.logFlags.add(cmd)
-	fl := cmd.Flags()
-	fl.StringVar(&f.source.Repository, "repo", "", "folder, bare repository, or file://, http(s)://, ssh:// URL (required)")
-	fl.StringVar(&f.source.Ref, "ref", "", "branch, tag, full ref or commit (default: the repository's HEAD)")
-	fl.StringVar(&f.path, "path", ".", "folder of the repository that is rendered")
-	fl.DurationVar(&f.source.Interval, "interval", 30*time.Second, "how often a remote is asked for news")
-	fl.StringVar(&f.source.DataDir, "data-dir", "", "where clones are kept (default: tidelock in the user's cache folder)")
-	fl.StringVar(&f.source.Auth.Username, "git-username", "", "user name for the repository")
-	fl.StringVar(&f.secretFiles.token, "git-token-file", "", "file with a token for the repository")
-	fl.StringVar(&f.secretFiles.password, "git-password-file", "", "file with the password for the repository")
-	fl.StringVar(&f.source.Auth.SSHKeyFile, "ssh-key-file", "", "private key for the repository")
-	fl.StringVar(&f.secretFiles.passphrase, "ssh-passphrase-file", "", "file with the passphrase of the private key")
-	fl.StringVar(&f.source.Auth.KnownHostsFile, "known-hosts", "", "known_hosts file (default: ~/.ssh/known_hosts)")
-	fl.StringVar(&f.mockImage, "mock-image", "", "image that runs mocks, where the repository names none")
-	fl.BoolVar(&f.takeover, "takeover", false, "take over an instance of this name that followed another repository or path")
-	fl.BoolVar(&f.installCRDs, "install-crds", true, "install and upgrade the definitions of our kinds")
-}
-
-// readSecrets reads the files that hold credentials; values on the command line would show in the process list.
-func (f *instanceFlags) readSecrets() error {
-	if f.source.Repository == "" {
-		return usageError{errors.New("--repo is required: a folder, a bare repository or a URL")}
-	}
-	var errs []error
-	read := func(file string, into *string) {
-		if file == "" {
-			return
-		}
-		b, err := os.ReadFile(file) //nolint:gosec // the user names the file
-		if err != nil {
-			errs = append(errs, fmt.Errorf("read the credential: %w", err))
-		}
-		*into = strings.TrimRight(string(b), "\r\n")
-	}
-	read(f.secretFiles.token, &f.source.Auth.Token)
-	read(f.secretFiles.password, &f.source.Auth.Password)
-	read(f.secretFiles.passphrase, &f.source.Auth.SSHKeyPassphrase)
-	return errors.Join(errs...)
-}
-
-// instance is the parts that a loop works with, made and not yet running.
-type instance struct {
-	log     *slog.Logger
-	source  *source.Source
-	cluster *apply.Cluster
-	proxies *xds.Server
-	world   *xds.Watcher
-	mocks   *mock.Local // nil where pods answer
-	loop    *reconcile.Loop
-}
-
-// make builds the parts; proxies says how they are served, nil for a single run that serves none, and local has this
-// process answer mocks.
-func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *xds.Config, local bool) (*instance, error) {
-	if err := f.readSecrets(); err != nil {
-		return nil, err
-	}
-	var in instance
-	var err error
-	if in.log, err = f.logger(cmd.ErrOrStderr()); err != nil {
-		return nil, err
-	}
-	f.source.Name, f.source.Logger = f.name, in.log
-	if in.source, err = source.Open(ctx, f.source); err != nil {
-		return nil, usageError{err}
-	}
-	cfg, err := f.applyConfig()
-	if err != nil {
-		return nil, err
-	}
-	cfg.Repository, cfg.Path, cfg.Takeover, cfg.Logger = in.source.Repository(), f.path, f.takeover, in.log
-	var definitions fs.FS
-	if f.installCRDs {
-		definitions = crds.FS
-	}
-	if in.cluster, err = apply.New(cfg); err != nil {
-		return nil, err
-	}
-	if in.world, err = xds.NewWatcher(cfg.REST, in.log); err != nil {
-		return nil, err
-	}
-	server := xds.Config{Logger: in.log}
-	if proxies != nil {
-		server = *proxies
-		server.Logger = in.log
-	}
-	in.proxies = xds.NewServer(server)
-	if local {
-		in.mocks = mock.NewLocal(mock.LocalConfig{Logger: in.log})
-	}
-	in.loop = reconcile.New(reconcile.Config{
-		Repository: in.source.Repository(), Ref: f.source.Ref, Path: f.path,
-		Source: in.source, Cluster: in.cluster, Proxies: in.proxies, World: in.world, Mocks: in.mocks,
-		Render: render.Options{Path: f.path, MockImage: f.mockImage, Cache: render.NewCache()},
-		Wake: []<-chan struct{}{
-			in.source.Changed(), in.cluster.Changed(), in.proxies.Changed(), in.world.Changed(),
-		},
-		Definitions: definitions, Version: version(), OneShot: proxies == nil, Logger: in.log,
-	})
-	return &in, nil
-}
-
-// start runs the parts that the loop looks at.
-func (in *instance) start(ctx context.Context, g *errgroup.Group) {
-	g.Go(func() error { return in.source.Run(ctx) })
-	g.Go(func() error { return in.cluster.Run(ctx) })
-	g.Go(func() error { return in.world.Run(ctx) })
-	if in.mocks != nil {
-		g.Go(func() error { return in.mocks.Run(ctx) })
-	}
-}
-
-// lead runs held while this process has the instance's Lease. Where the API server is out of reach for so long that the
-// Lease is lost, held ends and what does not write goes on: proxies keep what they have. held starts afresh once the Lease
-// is taken again.
-func (in *instance) lead(ctx context.Context, held func(context.Context) error) error {
-	waiting := func(holder string) {
-		in.log.WarnContext(ctx, "another process has the instance's Lease; waiting", slog.String("holder", holder))
-	}
-	for {
-		err := in.cluster.Lead(ctx, identity(), waiting, held)
-		switch {
-		case errors.Is(err, apply.ErrLeaseLost) && ctx.Err() == nil:
-			in.log.WarnContext(ctx, "the Lease could not be renewed: nothing is written until it is taken again; proxies and mocks go on")
-		case errors.Is(err, apply.ErrOtherRepository):
-			return fmt.Errorf("%w with --takeover", err)
-		default:
-			return err
-		}
-	}
-}
-
-// identity names this process beside others, also on one machine.
-func identity() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:5])
+// daemonFlags are those of run.
+type daemonFlags struct {
+	instanceFlags
+	proxies       proxyFlags
+	webAddress    string
+	webhookSecret string // file
+	localMocks    bool
 }
 
 func newRun() *cobra.Command {
-	var f instanceFlags
-	var proxies proxyFlags
-	var webAddress string
-	var localMocks bool
+	var f daemonFlags
 	cmd := &cobra.Command{
 		Use:   "run --repo REPOSITORY",
 		Short: "Follow a repository: the daemon",
@@ -193,54 +33,78 @@ func newRun() *cobra.Command {
 			It runs until it is interrupted; what it applied stays.
 
 			A commit that is wrong changes nothing: the last good one stays live, and the log, the Sync and the events say
-			what is wrong and where.`),
+			what is wrong and where.
+
+			A local repository is watched; a remote is asked every --interval. With --webhook-secret-file the forge may tell
+			of a push at once: POST /webhook on the web address, signed as GitHub, Gitea and Forgejo do.`),
 		Example: text(`
 			tidelock run --repo ~/shop --path overlays/production --local-mocks
 			tidelock run --name shop --repo https://git.example.com/shop.git --ref main --git-token-file token
 			TIDELOCK_REPO=ssh://git@git.example.com/shop.git tidelock run --ssh-key-file id_ed25519`),
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return interrupted(cmd.Context(), runDaemon(cmd, &f, &proxies, webAddress, localMocks))
+			return interrupted(cmd.Context(), f.run(cmd))
 		},
 	}
 	f.add(cmd)
-	proxies.add(cmd)
-	cmd.Flags().StringVar(&webAddress, "web-address", defaultWebAddress, "address that serves health and status over HTTP")
-	cmd.Flags().BoolVar(&localMocks, "local-mocks", false, "answer APIMocks in this process instead of in pods")
+	f.proxies.add(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&f.webAddress, "web-address", defaultWebAddress, "address that serves health, status and push events over HTTP")
+	fl.StringVar(&f.webhookSecret, "webhook-secret-file", "", "file with the secret that push events are signed with")
+	fl.BoolVar(&f.localMocks, "local-mocks", false, "answer APIMocks in this process instead of in pods")
 	return cmd
 }
 
-func runDaemon(cmd *cobra.Command, f *instanceFlags, proxies *proxyFlags, webAddress string, localMocks bool) error {
+// run opens the ports, makes the parts and runs them until ctx ends or one of them fails.
+func (f *daemonFlags) run(cmd *cobra.Command) error {
 	ctx := cmd.Context()
-	serving, err := proxies.config()
+	serving, err := f.proxies.config()
 	if err != nil {
 		return err
 	}
-	xdsListener, err := xds.Listen(ctx, proxies.address)
-	if err != nil {
+	if serving.Listener, err = xds.Listen(ctx, f.proxies.address); err != nil {
 		return err
 	}
-	serving.Listener = xdsListener
 	var lc net.ListenConfig
-	webListener, err := lc.Listen(ctx, "tcp", webAddress)
+	listener, err := lc.Listen(ctx, "tcp", f.webAddress)
 	if err != nil {
-		return errors.Join(fmt.Errorf("listen for HTTP: %w", err), xdsListener.Close())
+		return errors.Join(fmt.Errorf("listen for HTTP: %w", err), serving.Listener.Close())
 	}
-	in, err := f.make(ctx, cmd, &serving, localMocks)
+	in, err := f.make(ctx, cmd, &serving, f.localMocks)
 	if err != nil {
-		return errors.Join(err, xdsListener.Close(), webListener.Close())
+		return errors.Join(err, serving.Listener.Close(), listener.Close())
+	}
+	webhook, err := f.webhook(in)
+	if err != nil {
+		return errors.Join(err, serving.Listener.Close(), listener.Close())
 	}
 	in.log.InfoContext(ctx, "started", slog.String("version", version()), slog.String("instance", f.namespace+"/"+f.name),
-		slog.String("repository", in.source.Repository()), slog.String("xds", xdsListener.Addr().String()),
-		slog.String("web", webListener.Addr().String()))
+		slog.String("repository", in.source.Repository()), slog.String("xds", serving.Listener.Addr().String()),
+		slog.String("web", listener.Addr().String()))
 	g, ctx := errgroup.WithContext(ctx)
 	in.start(ctx, g)
 	g.Go(func() error { return in.proxies.Run(ctx) })
 	g.Go(func() error {
 		return web.Run(ctx, web.Config{
-			Listener: webListener, Ready: in.loop.Ready, XDS: func() any { return show(in.proxies) },
+			Listener: listener, Ready: in.loop.Ready, XDS: func() any { return show(in.proxies) }, Webhook: webhook,
 		})
 	})
 	g.Go(func() error { return in.lead(ctx, in.loop.Run) })
 	return g.Wait()
+}
+
+// webhook returns the handler of push events; nil where no secret is given.
+func (f *daemonFlags) webhook(in *instance) (http.Handler, error) {
+	if f.webhookSecret == "" {
+		return nil, nil //nolint:nilnil // no webhook is asked for
+	}
+	var secret string
+	if err := readSecret(f.webhookSecret, &secret); err != nil {
+		return nil, err
+	}
+	h, err := in.source.Webhook([]byte(secret))
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--webhook-secret-file %s: %w", f.webhookSecret, err)}
+	}
+	return h, nil
 }

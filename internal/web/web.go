@@ -1,5 +1,5 @@
-// Package web is the daemon's read-only HTTP side: health, and what is served to the proxies. It takes functions that
-// answer, and holds nothing.
+// Package web is the daemon's HTTP side: health, what is served to the proxies, and the door for push events. It takes
+// functions that answer, and holds nothing; nobody can change anything through it.
 package web
 
 import (
@@ -21,6 +21,8 @@ type Config struct {
 	Ready func() error
 	// XDS returns what is served to the proxies, for "tidelock xds show"; it never holds a key.
 	XDS func() any
+	// Webhook takes push events of the repository's forge; nil for none.
+	Webhook http.Handler
 }
 
 // Run answers until ctx ends, then lets requests in flight finish for a moment.
@@ -28,6 +30,7 @@ type Config struct {
 //	GET /healthz  200 while the process lives
 //	GET /readyz   200 once the first pass is through, else 503 with the reason
 //	GET /xds      what is served, as JSON
+//	POST /webhook a signed push event, where a webhook is set
 func Run(ctx context.Context, cfg Config) error {
 	const header, write, grace = 5 * time.Second, 30 * time.Second, 3 * time.Second
 	srv := &http.Server{
@@ -66,5 +69,8 @@ func handler(cfg Config) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(cfg.XDS())
 	})
+	if cfg.Webhook != nil {
+		mux.Handle("POST /webhook", cfg.Webhook)
+	}
 	return mux
 }

@@ -159,13 +159,13 @@ func TestLongOutageOfTheAPIServerKeepsServing(t *testing.T) {
 	})
 	d.envoy(t) // another one of the group: it shares the port, and is live only with its first configuration
 	d.eventually(t, "an answer during the outage", func(ctx context.Context) error {
-		_, err := get(ctx, fmt.Sprintf("http://127.0.0.1:%d/who", port), "who.example.com")
+		_, err := get(ctx, fmt.Sprintf("http://127.0.0.1:%d/who", port), whoHost)
 		return err
 	})
 	commit := r.push(t, files{"routes.yaml": split("default", 0, 100, port)})
 	plane.StartAPIServer(t)
 	d.settled(t, commit)
-	wantShare(t, spread(t, 200, fmt.Sprintf("http://127.0.0.1:%d/who", port), "who.example.com"), "two", 1, 0)
+	wantShare(t, spread(t, 200, fmt.Sprintf("http://127.0.0.1:%d/who", port)), "two", 1, 0)
 }
 
 // Two daemons of one name: the second waits and names the first; it takes over when the first goes.

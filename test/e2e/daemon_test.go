@@ -230,10 +230,9 @@ func (l *logBuffer) String() string {
 }
 
 // tidelock runs the binary to its end and returns what it printed.
-func tidelock(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
+func tidelock(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)
-	cmd.Dir = dir
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	err := cmd.Run()
@@ -247,7 +246,7 @@ func tidelock(t *testing.T, dir string, args ...string) (stdout, stderr string, 
 // envoy starts a real Envoy that this daemon serves.
 func (d *daemon) envoy(t *testing.T) *env.Envoy {
 	t.Helper()
-	bootstrap, stderr, code := tidelock(t, "", "xds", "bootstrap", "--node", "edge-1", "--group", "edge",
+	bootstrap, stderr, code := tidelock(t, "xds", "bootstrap", "--node", "edge-1", "--group", "edge",
 		"--xds-address", fmt.Sprintf("127.0.0.1:%d", d.xdsPort), "--admin-port", fmt.Sprint(env.FreePort(t)))
 	if code != 0 {
 		t.Fatal(stderr)

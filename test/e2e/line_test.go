@@ -82,21 +82,21 @@ func TestPushReachesClusterAndEnvoy(t *testing.T) {
 
 	d.envoy(t)
 	d.eventually(t, "the first answer", func(ctx context.Context) error {
-		_, err := get(ctx, url, "who.example.com")
+		_, err := get(ctx, url, whoHost)
 		return err
 	})
 	const n, tolerance = 10_000, 0.02
-	wantShare(t, spread(t, n, url, "who.example.com"), "two", 0.10, tolerance)
+	wantShare(t, spread(t, n, url), "two", 0.10, tolerance)
 
 	second := r.push(t, files{"routes.yaml": split(ns, 50, 50, port), "plain.yaml": configMap(ns, "settings", "2")})
 	d.settled(t, second)
 	wantData(t, d, "settings", "2")
-	wantShare(t, spread(t, n, url, "who.example.com"), "two", 0.50, tolerance)
+	wantShare(t, spread(t, n, url), "two", 0.50, tolerance)
 
 	third := r.push(t, files{"routes.yaml": split(ns, 0, 100, port), "mocks.yaml": answering(ns, "v1", "one") + "---\n" +
 		answering(ns, "v2", "second")})
 	d.settled(t, third)
-	wantShare(t, spread(t, 1000, url, "who.example.com"), "second", 1, 0)
+	wantShare(t, spread(t, 1000, url), "second", 1, 0)
 
 	last := r.push(t, files{"plain.yaml": ""})
 	d.settled(t, last)

@@ -19,7 +19,7 @@ func TestApplyOnceAndDestroy(t *testing.T) {
 	d := newDaemon(t, r)
 	r.push(t, files{"a.yaml": configMap(d.namespace, "a", "1")})
 	instance := []string{"--name", d.name, "--namespace", d.namespace, "--kubeconfig", d.kubeconfig}
-	run := func(args ...string) (string, string, int) { return tidelock(t, "", append(args, instance...)...) }
+	run := func(args ...string) (string, string, int) { return tidelock(t, append(args, instance...)...) }
 
 	if _, stderr, code := run("apply", "--repo", r.bare, "--data-dir", d.data); code != 0 {
 		t.Fatalf("apply: exit %d\n%s", code, stderr)
@@ -59,7 +59,7 @@ func TestMissingNamespaceIsNamed(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, files{"a.yaml": configMap("default", "never", "1")})
 	d := newDaemon(t, r)
-	_, stderr, code := tidelock(t, "", "apply", "--name", "x", "--namespace", "no-such-namespace", "--kubeconfig", d.kubeconfig,
+	_, stderr, code := tidelock(t, "apply", "--name", "x", "--namespace", "no-such-namespace", "--kubeconfig", d.kubeconfig,
 		"--repo", r.bare, "--data-dir", d.data)
 	if code != 2 || !strings.Contains(stderr, "kubectl create namespace no-such-namespace") {
 		t.Errorf("exit %d:\n%s", code, stderr)
@@ -79,7 +79,7 @@ func TestApplyOnceOfAForeignObjectFailsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.push(t, files{"a.yaml": configMap(d.namespace, "theirs", "1"), "b.yaml": configMap(d.namespace, "ours", "1")})
-	_, stderr, code := tidelock(t, "", "apply", "--name", d.name, "--namespace", d.namespace, "--kubeconfig", d.kubeconfig,
+	_, stderr, code := tidelock(t, "apply", "--name", d.name, "--namespace", d.namespace, "--kubeconfig", d.kubeconfig,
 		"--repo", r.bare, "--data-dir", d.data)
 	for _, want := range []string{"a.yaml:1", "Helm", "tidelock.dev/adopt"} {
 		if code != 2 || !strings.Contains(stderr, want) {

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tidelock/tidelock/deploy/crds"
+	"github.com/tidelock/tidelock/internal/apply"
+	"github.com/tidelock/tidelock/internal/mock"
+	"github.com/tidelock/tidelock/internal/reconcile"
+	"github.com/tidelock/tidelock/internal/render"
+	"github.com/tidelock/tidelock/internal/source"
+	"github.com/tidelock/tidelock/internal/xds"
+)
+
+// instanceFlags are what run and apply share: what is followed, and which cluster is kept at it.
+type instanceFlags struct {
+	clusterFlags
+	logFlags
+	source      source.Config
+	secretFiles struct{ token, password, passphrase string }
+	path        string
+	mockImage   string
+	takeover    bool
+	installCRDs bool
+}
+
+func (f *instanceFlags) add(cmd *cobra.Command) {
+	f.clusterFlags.add(cmd)
+	f.logFlags.add(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&f.source.Repository, "repo", "", "folder, bare repository, or file://, http(s)://, ssh:// URL (required)")
+	fl.StringVar(&f.source.Ref, "ref", "", "branch, tag, full ref or commit (default: the repository's HEAD)")
+	fl.StringVar(&f.path, "path", ".", "folder of the repository that is rendered")
+	fl.DurationVar(&f.source.Interval, "interval", 30*time.Second, "how often a remote is asked for news")
+	fl.StringVar(&f.source.DataDir, "data-dir", "", "where clones are kept (default: tidelock in the user's cache folder)")
+	fl.StringVar(&f.source.Auth.Username, "git-username", "", "user name for the repository")
+	fl.StringVar(&f.secretFiles.token, "git-token-file", "", "file with a token for the repository")
+	fl.StringVar(&f.secretFiles.password, "git-password-file", "", "file with the password for the repository")
+	fl.StringVar(&f.source.Auth.SSHKeyFile, "ssh-key-file", "", "private key for the repository")
+	fl.StringVar(&f.secretFiles.passphrase, "ssh-passphrase-file", "", "file with the passphrase of the private key")
+	fl.StringVar(&f.source.Auth.KnownHostsFile, "known-hosts", "", "known_hosts file (default: ~/.ssh/known_hosts)")
+	fl.StringVar(&f.mockImage, "mock-image", "", "image that runs mocks, where the repository names none")
+	fl.BoolVar(&f.takeover, "takeover", false, "take over an instance of this name that followed another repository or path")
+	fl.BoolVar(&f.installCRDs, "install-crds", true, "install and upgrade the definitions of our kinds")
+}
+
+// readSecrets reads the files that hold credentials; values on the command line would show in the process list.
+func (f *instanceFlags) readSecrets() error {
+	if f.source.Repository == "" {
+		return usageError{errors.New("--repo is required: a folder, a bare repository or a URL")}
+	}
+	return errors.Join(
+		readSecret(f.secretFiles.token, &f.source.Auth.Token),
+		readSecret(f.secretFiles.password, &f.source.Auth.Password),
+		readSecret(f.secretFiles.passphrase, &f.source.Auth.SSHKeyPassphrase),
+	)
+}
+
+// readSecret reads a file that holds a secret on one line; no name leaves the value as it is.
+func readSecret(file string, into *string) error {
+	if file == "" {
+		return nil
+	}
+	b, err := os.ReadFile(file) //nolint:gosec // the user names the file
+	if err != nil {
+		return fmt.Errorf("read the credential: %w", err)
+	}
+	*into = strings.TrimRight(string(b), "\r\n")
+	return nil
+}
+
+// instance is the parts that a loop works with, made and not yet running.
+type instance struct {
+	log     *slog.Logger
+	source  *source.Source
+	cluster *apply.Cluster
+	proxies *xds.Server
+	world   *xds.Watcher
+	mocks   *mock.Local // nil where pods answer
+	loop    *reconcile.Loop
+}
+
+// make builds the parts; proxies says how they are served, nil for a single run that serves none, and local has this
+// process answer mocks.
+func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *xds.Config, local bool) (*instance, error) {
+	if err := f.readSecrets(); err != nil {
+		return nil, err
+	}
+	var in instance
+	var err error
+	if in.log, err = f.logger(cmd.ErrOrStderr()); err != nil {
+		return nil, err
+	}
+	f.source.Name, f.source.Logger = f.name, in.log
+	if in.source, err = source.Open(ctx, f.source); err != nil {
+		return nil, usageError{err}
+	}
+	cfg, err := f.applyConfig()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Repository, cfg.Path, cfg.Takeover, cfg.Logger = in.source.Repository(), f.path, f.takeover, in.log
+	var definitions fs.FS
+	if f.installCRDs {
+		definitions = crds.FS
+	}
+	if in.cluster, err = apply.New(cfg); err != nil {
+		return nil, err
+	}
+	if in.world, err = xds.NewWatcher(cfg.REST, in.log); err != nil {
+		return nil, err
+	}
+	server := xds.Config{Logger: in.log}
+	if proxies != nil {
+		server = *proxies
+		server.Logger = in.log
+	}
+	in.proxies = xds.NewServer(server)
+	if local {
+		in.mocks = mock.NewLocal(mock.LocalConfig{Logger: in.log})
+	}
+	in.loop = reconcile.New(reconcile.Config{
+		Repository: in.source.Repository(), Ref: f.source.Ref, Path: f.path,
+		Source: in.source, Cluster: in.cluster, Proxies: in.proxies, World: in.world, Mocks: in.mocks,
+		Render: render.Options{Path: f.path, MockImage: f.mockImage, Cache: render.NewCache()},
+		Wake: []<-chan struct{}{
+			in.source.Changed(), in.cluster.Changed(), in.proxies.Changed(), in.world.Changed(),
+		},
+		Definitions: definitions, Version: version(), OneShot: proxies == nil, Logger: in.log,
+	})
+	return &in, nil
+}
+
+// start runs the parts that the loop looks at.
+func (in *instance) start(ctx context.Context, g *errgroup.Group) {
+	g.Go(func() error { return in.source.Run(ctx) })
+	g.Go(func() error { return in.cluster.Run(ctx) })
+	g.Go(func() error { return in.world.Run(ctx) })
+	if in.mocks != nil {
+		g.Go(func() error { return in.mocks.Run(ctx) })
+	}
+}
+
+// lead runs held while this process has the instance's Lease. Where the API server is out of reach for so long that the
+// Lease is lost, held ends and what does not write goes on: proxies keep what they have. held starts afresh once the Lease
+// is taken again.
+func (in *instance) lead(ctx context.Context, held func(context.Context) error) error {
+	waiting := func(holder string) {
+		in.log.WarnContext(ctx, "another process has the instance's Lease; waiting", slog.String("holder", holder))
+	}
+	for {
+		err := in.cluster.Lead(ctx, identity(), waiting, held)
+		switch {
+		case errors.Is(err, apply.ErrLeaseLost) && ctx.Err() == nil:
+			in.log.WarnContext(ctx, "the Lease could not be renewed: nothing is written until it is taken again; proxies and mocks go on")
+		case errors.Is(err, apply.ErrOtherRepository):
+			return fmt.Errorf("%w with --takeover", err)
+		default:
+			return err
+		}
+	}
+}
+
+// identity names this process beside others, also on one machine.
+func identity() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:5])
+}

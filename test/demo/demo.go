@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // demo holds what the steps hand to each other: folders, ports and running processes.
@@ -18,6 +20,7 @@ type demo struct {
 	tty  bool
 
 	kubeconfig string
+	cluster    client.Client
 	overlay    string // folder of the checkout that is edited
 	envoyPort  int    // where shop.example.com answers
 	webPort    int

@@ -147,8 +147,8 @@ func isTerminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != ""
 }
 
-// client gives up soon: everything that is asked runs on this machine.
-func client() *http.Client {
+// browser gives up soon: everything that is asked runs on this machine.
+func browser() *http.Client {
 	const timeout = 3 * time.Second
 	return &http.Client{Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,11 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 )
@@ -25,17 +28,30 @@ func (d *demo) work() string { return filepath.Join(d.dir, "shop") }
 func (d *demo) startCluster(ctx context.Context) error {
 	if c := os.Getenv("CLUSTER"); c != "" {
 		d.kubeconfig = c
-		return nil
+		return d.connect(ctx)
 	}
 	dir := filepath.Join(d.dir, "cluster")
 	d.kubeconfig = filepath.Join(dir, "kubeconfig")
 	if err := d.start("cluster", tool("LOCALCLUSTER_BIN", ".cache/bin/localcluster"), "up", "--dir", dir, "--no-fsync"); err != nil {
 		return err
 	}
-	return d.until(ctx, 50*time.Millisecond, func(ctx context.Context) error {
-		_, err := d.run(ctx, "", d.kubectlArgs("get", "--raw", "/readyz")...)
+	return d.until(ctx, 50*time.Millisecond, d.connect)
+}
+
+// connect makes the client of the cluster, and asks it something.
+func (d *demo) connect(ctx context.Context) error {
+	cfg, err := clientcmd.BuildConfigFromFlags("", d.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return err
-	})
+	}
+	if d.cluster, err = client.New(cfg, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	return d.cluster.Get(ctx, client.ObjectKey{Name: "default"}, &corev1.Namespace{})
 }
 
 // makeRepository makes a bare repository of examples/repo and a checkout beside it, as a team would have them.
@@ -120,7 +136,7 @@ func (d *demo) get(ctx context.Context, url, host string, body *[]byte) error {
 		return fmt.Errorf("ask %s: %w", url, err)
 	}
 	req.Host = host
-	resp, err := client().Do(req)
+	resp, err := browser().Do(req)
 	if err != nil {
 		return err
 	}
@@ -175,18 +191,12 @@ func (d *demo) run(ctx context.Context, dir string, argv ...string) ([]byte, err
 	return out.Bytes(), nil
 }
 
-// kubectlArgs prefers the kubectl inside the local control plane; with CLUSTER it is the user's own.
-func (d *demo) kubectlArgs(args ...string) []string {
-	program := []string{tool("LOCALCLUSTER_BIN", ".cache/bin/localcluster"), "kubectl"}
-	if os.Getenv("CLUSTER") != "" {
-		program = []string{"kubectl"}
-	}
-	return append(append(program, "--kubeconfig", d.kubeconfig), args...)
-}
-
-// kubectl is what a person types.
+// kubectl is what a person types: the kubectl inside the local control plane, or with CLUSTER their own.
 func (d *demo) kubectl() string {
-	words := d.kubectlArgs()
+	words := []string{tool("LOCALCLUSTER_BIN", ".cache/bin/localcluster"), "kubectl", "--kubeconfig", d.kubeconfig}
+	if os.Getenv("CLUSTER") != "" {
+		words = words[1:]
+	}
 	for i, w := range words {
 		if rel, err := filepath.Rel(d.root, w); err == nil && filepath.IsAbs(w) && !strings.HasPrefix(rel, "..") {
 			words[i] = rel
@@ -197,13 +207,9 @@ func (d *demo) kubectl() string {
 
 // commit returns the commit that the instance is at and whether everything of it is in.
 func (d *demo) commit(ctx context.Context) (commit string, ready bool, err error) {
-	b, err := d.run(ctx, "", d.kubectlArgs("get", "sync", "demo", "-n", "default", "-o", "json")...)
-	if err != nil {
-		return "", false, err
-	}
 	var sync v1alpha1.Sync
-	if err := json.Unmarshal(b, &sync); err != nil {
-		return "", false, fmt.Errorf("read the Sync: %w", err)
+	if err := d.cluster.Get(ctx, client.ObjectKey{Namespace: "default", Name: "demo"}, &sync); err != nil {
+		return "", false, err
 	}
 	return sync.Status.Commit, meta.IsStatusConditionTrue(sync.Status.Conditions, v1alpha1.ConditionReady), nil
 }

@@ -8,13 +8,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Config says which cluster an instance keeps, and as who.
@@ -81,8 +79,6 @@ func New(cfg Config) (*Cluster, error) {
 	if err := c.connect(rc, httpClient); err != nil {
 		return nil, fmt.Errorf("make the client of %s: %w", rc.Host, err)
 	}
-	// controller-runtime keeps a logger for the process, and prints a stack where nobody has set one.
-	log.SetLogger(logr.FromSlogHandler(c.log.Handler()))
 	c.view = newBook()
 	c.ledger = newLedger(cfg)
 	c.fights = &fights{now: c.now}

@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // logFlags say how a long-running command logs.
@@ -36,8 +38,9 @@ func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
 	default:
 		return nil, usageError{fmt.Errorf("--log-format %q: want text or json", f.format)}
 	}
-	// Kubernetes' libraries log through klog, in their own form; what they find worth a warning goes with ours.
+	// Kubernetes' libraries log through loggers of the process, in their own form; what they find worth a warning goes with ours.
 	klog.SetSlogLogger(slog.New(quiet{handler}))
+	ctrllog.SetLogger(logr.FromSlogHandler(quiet{handler}))
 	return slog.New(handler), nil
 }
 

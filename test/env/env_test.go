@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/tidelock/tidelock/test/env"
@@ -85,6 +86,28 @@ func TestAPIServerGoesAndComesBackOnItsPort(t *testing.T) {
 			t.Fatalf("the API server was %s and started: %v", reason, err)
 		}
 	}
+}
+
+// A controller manager that loses the API server in the middle of its start ends; the plane starts it again.
+func TestControllersOutliveTheLossOfTheirAPIServer(t *testing.T) {
+	t.Parallel()
+	plane := env.Processes(t)
+	for range 3 {
+		plane.KillAPIServer(t)
+		plane.StartAPIServer(t)
+	}
+	name := plane.Namespace(t)
+	watch, err := coreClient(t, plane.ControlPlane).ServiceAccounts(name).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	for change := range watch.ResultChan() {
+		if change.Type == apiwatch.Added {
+			return // the controller manager gave the namespace its account
+		}
+	}
+	t.Error("no controller manager serves the namespace")
 }
 
 const helloBootstrap = `

@@ -23,6 +23,8 @@ type process struct {
 	name string
 	log  string
 	cmd  *exec.Cmd
+	// cuts is how many components had been taken away when it started.
+	cuts int
 	// done is closed when the child has exited; err is set before.
 	done chan struct{}
 	err  error

@@ -14,6 +14,10 @@ type supervisor struct {
 	plane   controlPlane
 	running map[string]*process
 	exits   chan *process
+	// cuts counts how often a component was taken away by command; fallen ended because of it and start again with the API
+	// server, as a kubelet would start them.
+	cuts   int
+	fallen []string
 }
 
 // runProcesses runs each component as a child of ours and obeys commands until ctx is done.
@@ -55,8 +59,14 @@ func (s *supervisor) run(ctx context.Context, commands <-chan command, report re
 		case <-ctx.Done():
 			return nil
 		case p := <-s.exits:
-			if s.running[p.name] == p {
+			if s.running[p.name] != p {
+				continue
+			}
+			if !s.fell(p) {
 				return p.failure()
+			}
+			if err := s.lift(ctx); err != nil {
+				return err
 			}
 		case cmd := <-commands:
 			report(s.obey(ctx, cmd))
@@ -75,7 +85,7 @@ func (s *supervisor) obey(ctx context.Context, cmd command) event {
 	)
 	switch cmd.verb {
 	case "start":
-		done, err = event{Event: "started"}, s.start(ctx, cmd.component)
+		done, err = event{Event: "started"}, errors.Join(s.start(ctx, cmd.component), s.lift(ctx))
 	case "stop":
 		done, err = event{Event: "stopped"}, s.stop(cmd.component)
 	case "kill":
@@ -88,6 +98,33 @@ func (s *supervisor) obey(ctx context.Context, cmd command) event {
 	}
 	done.Component = cmd.component
 	return done
+}
+
+// fell reports whether a component ended because another was taken away, and if so notes that it is to start again: the
+// controller manager and the scheduler give up where the API server leaves them in the middle of their start.
+func (s *supervisor) fell(p *process) bool {
+	isClient := p.name == controllerManagerName || p.name == schedulerName
+	if !isClient || p.cuts == s.cuts {
+		return false
+	}
+	delete(s.running, p.name)
+	s.fallen = append(s.fallen, p.name)
+	return true
+}
+
+// lift starts what has fallen, once there is an API server to talk to.
+func (s *supervisor) lift(ctx context.Context) error {
+	if s.running[apiServerName] == nil || s.running[etcdName] == nil {
+		return nil
+	}
+	fallen := s.fallen
+	s.fallen = nil
+	for _, name := range fallen {
+		if err := s.start(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // start starts a component; the API server is waited for.
@@ -103,6 +140,7 @@ func (s *supervisor) start(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	p.cuts = s.cuts
 	s.running[name] = p
 	go func() {
 		<-p.done
@@ -163,6 +201,7 @@ func (s *supervisor) take(name string) (*process, error) {
 		return nil, fmt.Errorf("%s is not running", name)
 	}
 	delete(s.running, name)
+	s.cuts++
 	return p, nil
 }
 

@@ -124,6 +124,9 @@ func (t *tenure) serve(ctx, leading context.Context, held func(context.Context) 
 	run, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(leading, func() { cancel(ErrLeaseLost) })()
 	t.err = held(run)
+	if lost := context.Cause(run); errors.Is(lost, ErrLeaseLost) {
+		t.err = errors.Join(lost, t.err)
+	}
 	cancel(nil)
 	close(t.serving)
 	t.stop()
@@ -146,14 +149,8 @@ func (t *tenure) end(ctx context.Context) error {
 	if serving == nil {
 		return context.Cause(ctx)
 	}
-	select {
-	case <-serving:
-		return t.err
-	default:
-	}
-	// The Lease went before held was done.
-	<-serving
-	return errors.Join(ErrLeaseLost, t.err)
+	<-serving // held may still be on its way out where the Lease went first
+	return t.err
 }
 
 // DropLease removes the instance's Lease, which outlives those who held it. Call it when nobody should want it any more.

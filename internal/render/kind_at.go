@@ -34,7 +34,7 @@ func lowerAt(_ context.Context, c *commit, r resource[v1alpha1.AtSpec]) {
 	}
 	// A Job's name, and with it its pods' label, has 63 characters; a run of a cron expression adds its minute.
 	longest := 63
-	if instants.Cron != nil {
+	if instants.Repeats() {
 		longest = 52
 	}
 	if len(r.Name) > longest {

@@ -53,19 +53,34 @@ type SyncStatus struct {
 	Path string `json:"path,omitempty"`
 	// Commit accepted last: what the cluster and the proxies are kept at.
 	Commit string `json:"commit,omitempty"`
+	// Subject is the first line of that commit's message, CommitTime when it was made.
+	Subject    string       `json:"subject,omitempty"`
+	CommitTime *metav1.Time `json:"commitTime,omitempty"`
 	// LiveCommit is the commit whose routes every proxy serves in full, by proxy group.
 	LiveCommit map[string]string `json:"liveCommit,omitempty"`
 	// Rejected is the newest commit where it was refused; empty once a commit is accepted.
 	Rejected *Rejected `json:"rejected,omitempty"`
-	// Counts of the last pass that changed something.
+	// Counts of the accepted commit's objects: what was done to them for it, and how they are now.
 	Counts Counts `json:"counts,omitempty"`
-	// Waiting says what the instance waits for.
+	// Kinds are the same counts for each kind, by name; what is over the bound is counted as "others".
 	// +kubebuilder:validation:MaxItems=64
-	Waiting []string `json:"waiting,omitempty"`
+	Kinds []KindCounts `json:"kinds,omitempty"`
+	// Waiting says what the instance waits for; counts.waiting says how much there is where not all is listed.
+	// +kubebuilder:validation:MaxItems=64
+	Waiting []Wait `json:"waiting,omitempty"`
+	// Drift is what was put back after somebody had changed or deleted it.
+	Drift *Drift `json:"drift,omitempty"`
+	// Contested names objects that somebody keeps changing back; they are left alone for a while.
+	// +kubebuilder:validation:MaxItems=64
+	Contested []string `json:"contested,omitempty"`
+	// Warnings stop nothing: what a reviewer should have seen, and proxy groups that nobody belongs to.
+	// +kubebuilder:validation:MaxItems=64
+	Warnings []string `json:"warnings,omitempty"`
 	// Released names objects that left the repository and were kept (Namespaces, CRDs, PersistentVolumeClaims, protected).
 	// +kubebuilder:validation:MaxItems=64
 	Released []string `json:"released,omitempty"`
-	// Proxies that are connected.
+	// Proxies that are connected, by group and node.
+	// +kubebuilder:validation:MaxItems=1000
 	Proxies []ProxyStatus `json:"proxies,omitempty"`
 	// Conditions: Ready, Reconciling, Stalled.
 	// +listType=map
@@ -76,6 +91,8 @@ type SyncStatus struct {
 // Rejected is a commit that was refused whole.
 type Rejected struct {
 	Commit string `json:"commit"`
+	// Subject is the first line of its message.
+	Subject string `json:"subject,omitempty"`
 	// Errors name file, line and field each.
 	// +kubebuilder:validation:MaxItems=64
 	Errors []string `json:"errors,omitempty"`
@@ -83,12 +100,45 @@ type Rejected struct {
 
 // Counts of objects.
 type Counts struct {
-	Created   int32 `json:"created"`
-	Changed   int32 `json:"changed"`
+	// Created and Changed for the accepted commit; what drifted and was put back is not among them.
+	Created int32 `json:"created"`
+	Changed int32 `json:"changed"`
+	// Unchanged were as the commit declares them already.
 	Unchanged int32 `json:"unchanged"`
-	Failed    int32 `json:"failed"`
-	Waiting   int32 `json:"waiting"`
-	Pruned    int32 `json:"pruned"`
+	// Failed and Waiting are not in.
+	Failed  int32 `json:"failed"`
+	Waiting int32 `json:"waiting"`
+	// Pruned left the repository with the commit, and the cluster.
+	Pruned int32 `json:"pruned"`
+}
+
+// KindCounts are the counts of one kind.
+type KindCounts struct {
+	// Kind as it is written in messages: with its group where that is none of Kubernetes' own or ours.
+	Kind   string `json:"kind"`
+	Counts `json:",inline"`
+}
+
+// Wait is one thing that is outstanding.
+type Wait struct {
+	// For is what is held up, Until what must happen.
+	For   string `json:"for"`
+	Until string `json:"until"`
+	// Since is when this wait began.
+	Since metav1.Time `json:"since"`
+}
+
+// String returns "route shop.example.com / waits for endpoints of shop/cart/8080".
+func (w Wait) String() string { return w.For + " waits for " + w.Until }
+
+// Drift counts corrections.
+type Drift struct {
+	// Corrected is how many objects were put back since the instance exists.
+	Corrected int64 `json:"corrected"`
+	// Last is when that happened last, Objects to which.
+	Last metav1.Time `json:"last"`
+	// +kubebuilder:validation:MaxItems=64
+	Objects []string `json:"objects,omitempty"`
 }
 
 // ProxyStatus is one connected proxy.

@@ -171,6 +171,9 @@ func (x *execution) done(ch Change, live Live) {
 	if isDefinition(ch.GroupKind()) && live.Health != status.CurrentStatus.String() {
 		x.pendingKinds[ch.Name] = true
 	}
+	if ch.putsBack() {
+		x.res.Corrected = append(x.res.Corrected, ch.ID)
+	}
 	if ch.Action == Create {
 		x.res.Created = append(x.res.Created, ch.ID)
 		return
@@ -216,7 +219,7 @@ func (x *execution) contested(ch Change) {
 }
 
 func (x *execution) sort() {
-	sortIDs(x.res.Created, x.res.Changed, x.res.Contested)
+	sortIDs(x.res.Created, x.res.Changed, x.res.Corrected, x.res.Contested)
 	sortFailures(x.res.Failed)
 	sortWaits(x.res.Waits)
 }

@@ -125,6 +125,8 @@ type Failure struct {
 // Result is what was done, also where something failed.
 type Result struct {
 	Created, Changed, Pruned, Released []desired.ID
+	// Corrected are those of Created and Changed that somebody had deleted or changed.
+	Corrected []desired.ID
 	// Contested are objects that somebody else keeps changing back; they are left alone for a while.
 	Contested []desired.ID
 	Failed    []Failure
@@ -137,6 +139,7 @@ func (r *Result) Add(o Result) {
 	r.Changed = append(r.Changed, o.Changed...)
 	r.Pruned = append(r.Pruned, o.Pruned...)
 	r.Released = append(r.Released, o.Released...)
+	r.Corrected = append(r.Corrected, o.Corrected...)
 	r.Contested = append(r.Contested, o.Contested...)
 	r.Failed = append(r.Failed, o.Failed...)
 	r.Waits = append(r.Waits, o.Waits...)

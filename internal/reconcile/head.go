@@ -83,7 +83,7 @@ func (l *Loop) load(ctx context.Context, rev desired.Revision, tree fs.FS, accep
 	if err != nil {
 		return commit{}, err
 	}
-	c := commit{rev: rev, state: state, declared: declared, groups: named(state.Routes)}
+	c := commit{rev: rev, state: state, declared: declared, groups: named(state.Routes), kinds: kindsOf(state.Objects)}
 	if l.Mocks != nil {
 		c.mocks = documents(state.Objects)
 	}

@@ -194,7 +194,7 @@ func TestAnObjectOfAnotherOwnerFailsAloneAndRests(t *testing.T) {
 	if !strings.Contains(conditionOf(s.Conditions, "Ready").Message, "Flux") {
 		t.Errorf("the owner is not named: %+v", s)
 	}
-	if waiting := strings.Join(s.Waiting, "\n"); waiting != "prune waits for 1 failed writes to succeed" {
+	if waiting := strings.Join(waitsIn(s), "\n"); waiting != "prune waits for 1 failed writes to succeed" {
 		t.Errorf("why nothing is deleted: %q", waiting)
 	}
 	if !p.has(&corev1.ConfigMap{}, "a") || !p.has(&corev1.ConfigMap{}, "old") {

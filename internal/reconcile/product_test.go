@@ -89,6 +89,9 @@ type product struct {
 	drive func(context.Context, *Loop) error
 }
 
+// waitsIn are the waits of a status as sentences.
+func waitsIn(s v1alpha1.SyncStatus) []string { return lines(s.Waiting) }
+
 // newProduct prepares an instance in a namespace of its own; start runs it.
 func newProduct(tb testing.TB) *product {
 	tb.Helper()
@@ -155,7 +158,7 @@ func (p *product) push(files map[string]string) string {
 	p.t.Helper()
 	commit := p.offer(files)
 	p.until("the commit to be accepted", func(s v1alpha1.SyncStatus) bool {
-		return s.Commit == commit && !strings.Contains(strings.Join(s.Waiting, "\n"), "its first pass")
+		return s.Commit == commit && !strings.Contains(strings.Join(waitsIn(s), "\n"), "its first pass")
 	})
 	return commit
 }

@@ -156,8 +156,8 @@ func TestAfterARestartNothingGoesBeforeTheProxiesAreBack(t *testing.T) {
 	for range 2 { // the second restart must know of the proxy, too
 		p.start()
 		s := p.until("the proxy to be waited for", func(s v1alpha1.SyncStatus) bool {
-			return slices.Contains(s.Waiting, "configuration of proxies edge waits for proxy edge-1 to come back") &&
-				strings.Contains(strings.Join(s.Waiting, "\n"), "prune waits for proxies edge to take the configuration")
+			return slices.Contains(waitsIn(s), "configuration of proxies edge waits for proxy edge-1 to come back") &&
+				strings.Contains(strings.Join(waitsIn(s), "\n"), "prune waits for proxies edge to take the configuration")
 		})
 		if len(s.Proxies) != 1 || s.Proxies[0].Message != "not back yet since the daemon started" {
 			t.Errorf("proxies: %+v", s.Proxies)

@@ -33,7 +33,7 @@ func (l *Loop) restore(ctx context.Context) (standing, error) {
 		}
 		before, err = l.open(ctx)
 	}
-	now := l.recall(ctx, standing{before: before})
+	now := l.recall(ctx, standing{before: before, drift: before.Drift, shown: waitsOf(before)})
 	nodes := map[string][]string{}
 	for _, p := range before.Proxies {
 		nodes[p.Group] = append(nodes[p.Group], p.Node)
@@ -94,6 +94,7 @@ func (l *Loop) recall(ctx context.Context, now standing) standing {
 		}
 	}
 	if now.accepted.known() {
+		now.done = tallyOf(now.before)
 		// The store may be new: what is on record must be had after the next restart, too.
 		if err := l.keep(ctx, now.accepted, now); err != nil {
 			l.log.WarnContext(ctx, "the accepted commit is not kept", l.errorAttr(err))

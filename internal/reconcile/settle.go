@@ -20,7 +20,7 @@ func settle(was standing, out outcome, at time.Time) standing {
 	now.checking, now.trouble = out.newest.checking, out.err
 	if !out.acted {
 		// Nothing was done, so what failed before is as it was.
-		now.result = apply.Result{Failed: was.result.Failed}
+		now.result = apply.Result{Failed: was.result.Failed, Contested: was.result.Contested}
 		now.again = 0
 		return now.backingOff(was, at)
 	}
@@ -30,12 +30,14 @@ func settle(was standing, out outcome, at time.Time) standing {
 	now.live, now.full = inForce(was, out)
 	now.waits = out.waits()
 	now.since = since(was.since, now.waits, at)
+	now.shown = shownSince(was.shown, out, now.waits, at)
+	now.drift = drifted(was.drift, out.result.Corrected, at)
 	if !now.accepted.is(was.accepted) {
-		now.lost, now.released = nil, nil
+		now.lost, now.released, now.done = nil, nil, nil
 		now.told.sync = nil // it was told of the acceptance
 	}
+	now.done = now.done.with(out.result)
 	if wrote(out) {
-		now.last, now.wrote = out.result, true
 		now.released = merge(now.released, out.result.Released)
 	}
 	if wrote(out) || len(out.result.Failed) > 0 || out.err != nil {

@@ -189,13 +189,13 @@ func TestAPassSettlesWhereItLeftTheInstance(t *testing.T) {
 		"a pass with nothing to do": {
 			reason: "its thought is kept, so that the next one costs nothing",
 			out:    acted(a, apply.Result{}),
-			check:  func(s standing) bool { return s.thought.key == key{commit: "a"} && s.again == 0 && !s.wrote },
+			check:  func(s standing) bool { return s.thought.key == key{commit: "a"} && s.again == 0 && s.done == nil },
 		},
 		"a pass that wrote": {
 			reason: "its plan is carried out: the next pass thinks afresh and comes at once",
 			out:    acted(a, apply.Result{Changed: []desired.ID{id("x")}}),
 			check: func(s standing) bool {
-				return s.thought.key == key{} && s.again == 1 && s.wrote && len(s.last.Changed) == 1
+				return s.thought.key == key{} && s.again == 1 && s.done["ConfigMap"].Changed == 1
 			},
 		},
 		"a pass whose write failed": {

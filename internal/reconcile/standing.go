@@ -21,6 +21,8 @@ type commit struct {
 	// mocks are its documents, where this process answers them; groups are the proxy groups that its routes name.
 	mocks  map[desired.Key]mock.LocalMock
 	groups []string
+	// kinds counts its objects.
+	kinds map[string]int
 }
 
 // known reports whether there is one.
@@ -75,15 +77,16 @@ type standing struct {
 	mocks map[desired.Key]mock.LocalMock
 	// writing and pruning are what failed of the last attempt at each.
 	writing, pruning attempt
-	// result is what the last pass did, last what the last one did that wrote anything. released are the objects that the
-	// accepted commit left behind. wrote is set once a pass of this life wrote anything.
+	// result is what the last pass did. released are the objects that the accepted commit left behind, done is what was done
+	// for it, drift what was put back.
 	result   apply.Result
-	last     apply.Result
 	released []desired.ID
-	wrote    bool
-	// waits are what the instance waits for, and since when each has been waited for.
+	done     tally
+	drift    *v1alpha1.Drift
+	// waits are what the instance waits for, and since when each has been waited for, in this life of the daemon and in all.
 	waits []desired.Wait
 	since map[desired.Wait]time.Time
+	shown map[desired.Wait]time.Time
 	// again is how many passes in a row changed what they had looked at, so that the next one comes at once.
 	again int
 	// failures counts the passes in a row that ended in trouble, and retry is when the next one is due.

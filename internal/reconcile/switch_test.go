@@ -43,8 +43,8 @@ func TestASwitchWaitsForItsBackendAndThePruneForTheSwitch(t *testing.T) {
 
 	green := p.push(map[string]string{"green.yaml": service("green"), "shop.yaml": splitTo("shop", "", "green")})
 	wait := "route shop.example.test / waits for endpoints of " + p.ns + "/green/8080"
-	s := p.until("the switch to be held back", func(s v1alpha1.SyncStatus) bool { return slices.Contains(s.Waiting, wait) })
-	if !slices.Contains(s.Waiting, "prune waits for the switch of route shop.example.test /") {
+	s := p.until("the switch to be held back", func(s v1alpha1.SyncStatus) bool { return slices.Contains(waitsIn(s), wait) })
+	if !slices.Contains(waitsIn(s), "prune waits for the switch of route shop.example.test /") {
 		t.Errorf("the status does not say why nothing is deleted: %v", s.Waiting)
 	}
 	if s.Commit != green || s.LiveCommit["edge"] == green || !p.has(&corev1.Service{}, "blue") {

@@ -1,12 +1,13 @@
 package reconcile
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/apply"
@@ -18,6 +19,9 @@ const (
 	// statusLines bounds the lists in a status; the rest is counted. statusText bounds one text, in bytes.
 	statusLines = 20
 	statusText  = 4 << 10
+	// statusProxies bounds the proxies in a status, and proxyText what is said of each: all fits into one object.
+	statusProxies = 1000
+	proxyText     = 512
 )
 
 // accepting is the status that is written before the first write of a commit.
@@ -26,7 +30,7 @@ func (l *Loop) accepting(was standing, out outcome) v1alpha1.SyncStatus {
 	now.spec, now.generation = out.newest.spec, out.newest.generation
 	now.accepted, now.thought = out.want.commit, out.want
 	now.refused, now.unknown, now.unchecked, now.trouble, now.lost = nil, nil, nil, nil, nil
-	now.result, now.published = apply.Result{}, nil
+	now.result, now.published, now.done = apply.Result{}, nil, nil
 	now.waits = []desired.Wait{{For: now.accepted.rev.String(), Until: "its first pass"}}
 	return l.syncStatus(now)
 }
@@ -42,27 +46,33 @@ func (l *Loop) syncStatus(now standing) v1alpha1.SyncStatus {
 		Repository:         l.Repository, Ref: l.Ref, Path: l.Path,
 		Commit:     now.accepted.rev.Commit,
 		LiveCommit: maps.Clone(now.full),
-		Counts:     counts(now),
-		Waiting:    lines(now.waits),
+		Subject:    now.accepted.rev.Subject,
+		CommitTime: timeOf(now.accepted.rev),
+		Waiting:    waiting(now, at),
+		Drift:      now.drift,
+		Contested:  lines(now.result.Contested),
 		Released:   lines(now.released),
 		Proxies:    proxies(l.Proxies.Proxies(), now, at),
 		Conditions: now.conditions(at),
 	}
+	s.Counts, s.Kinds = counts(now)
 	// The nameless group stands for "no proxy yet"; it has nothing live.
 	delete(s.LiveCommit, "")
 	if len(now.unserved) > 0 {
 		// Nobody has told these proxies anything new.
 		s.Proxies, s.LiveCommit = now.before.Proxies, now.before.LiveCommit
 	}
+	s.Warnings = warnings(now.accepted, s.Proxies)
 	if !now.accepted.known() {
 		// What an earlier life accepted stays on record until there is something newer.
-		s.Commit, s.LiveCommit = now.before.Commit, now.before.LiveCommit
+		s.Commit, s.Subject, s.CommitTime = now.before.Commit, now.before.Subject, now.before.CommitTime
+		s.LiveCommit, s.Counts, s.Kinds = now.before.LiveCommit, now.before.Counts, now.before.Kinds
 	}
 	if s.Commit == now.before.Commit && len(now.released) == 0 {
 		s.Released = now.before.Released
 	}
 	if r := now.refused; r != nil {
-		s.Rejected = &v1alpha1.Rejected{Commit: r.rev.Commit, Errors: split(r.err.Error())}
+		s.Rejected = &v1alpha1.Rejected{Commit: r.rev.Commit, Subject: r.rev.Subject, Errors: split(r.err.Error())}
 	}
 	return l.hidden(s)
 }
@@ -70,8 +80,13 @@ func (l *Loop) syncStatus(now standing) v1alpha1.SyncStatus {
 // hidden takes what is secret out of a status, and bounds its texts.
 func (l *Loop) hidden(s v1alpha1.SyncStatus) v1alpha1.SyncStatus {
 	show := func(text *string) { *text = bounded(l.hide(*text)) }
+	show(&s.Subject)
 	for i := range s.Waiting {
-		show(&s.Waiting[i])
+		show(&s.Waiting[i].For)
+		show(&s.Waiting[i].Until)
+	}
+	for i := range s.Warnings {
+		show(&s.Warnings[i])
 	}
 	for i := range s.Proxies {
 		show(&s.Proxies[i].Message)
@@ -80,6 +95,7 @@ func (l *Loop) hidden(s v1alpha1.SyncStatus) v1alpha1.SyncStatus {
 		show(&s.Conditions[i].Message)
 	}
 	if s.Rejected != nil {
+		show(&s.Rejected.Subject)
 		for i := range s.Rejected.Errors {
 			show(&s.Rejected.Errors[i])
 		}
@@ -87,27 +103,16 @@ func (l *Loop) hidden(s v1alpha1.SyncStatus) v1alpha1.SyncStatus {
 	return s
 }
 
-// counts are those of the last pass that wrote anything, in this life of the daemon or in the one before.
-func counts(now standing) v1alpha1.Counts {
-	n := func(i int) int32 { return int32(min(i, 1<<30)) } //nolint:gosec // bounded
-	c := v1alpha1.Counts{
-		Created: n(len(now.last.Created)), Changed: n(len(now.last.Changed)), Pruned: n(len(now.last.Pruned)),
-		Failed: n(len(now.result.Failed)), Waiting: n(len(now.waits)), Unchanged: n(now.thought.plan.Unchanged),
-	}
-	if !now.wrote && (!now.accepted.known() || now.accepted.rev.Commit == now.before.Commit) {
-		c.Created, c.Changed, c.Pruned = now.before.Counts.Created, now.before.Counts.Changed, now.before.Counts.Pruned
-	}
-	return c
-}
-
 // proxies are those that are connected, and those that were before the daemon started and may still come back.
 func proxies(list []xds.Proxy, now standing, at time.Time) []v1alpha1.ProxyStatus {
 	out := make([]v1alpha1.ProxyStatus, 0, len(list))
 	for _, p := range list {
-		out = append(out, v1alpha1.ProxyStatus{Node: p.Node, Group: p.Group, State: string(p.State), Message: p.Message})
+		out = append(out, v1alpha1.ProxyStatus{
+			Node: p.Node, Group: p.Group, State: string(p.State), Message: cut(strings.TrimSpace(p.Message), proxyText),
+		})
 	}
 	if !at.Before(now.absent) {
-		return out
+		return out[:min(len(out), statusProxies)]
 	}
 	for _, p := range now.before.Proxies {
 		here := func(o v1alpha1.ProxyStatus) bool { return o.Node == p.Node && o.Group == p.Group }
@@ -116,10 +121,8 @@ func proxies(list []xds.Proxy, now standing, at time.Time) []v1alpha1.ProxyStatu
 			out = append(out, p)
 		}
 	}
-	slices.SortFunc(out, func(a, b v1alpha1.ProxyStatus) int {
-		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Node, b.Node))
-	})
-	return out
+	slices.SortFunc(out, byGroup)
+	return out[:min(len(out), statusProxies)]
 }
 
 // lines writes a list for a status; what is over the bound is counted.
@@ -127,11 +130,21 @@ func lines[T fmt.Stringer](list []T) []string {
 	out := make([]string, 0, min(len(list), statusLines+1))
 	for i, v := range list {
 		if i == statusLines {
-			return append(out, fmt.Sprintf("and %d more", len(list)-i))
+			return append(out, more(len(list)-i))
 		}
 		out = append(out, v.String())
 	}
 	return out
+}
+
+func more(n int) string { return fmt.Sprintf("and %d more", n) }
+
+// timeOf is when a commit was made; nil for a folder without git.
+func timeOf(rev desired.Revision) *metav1.Time {
+	if rev.Time.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: rev.Time.UTC()}
 }
 
 func first(err error) string {
@@ -142,14 +155,16 @@ func first(err error) string {
 func split(text string) []string {
 	all := strings.Split(text, "\n")
 	if len(all) > statusLines {
-		all = append(all[:statusLines:statusLines], fmt.Sprintf("and %d more", len(all)-statusLines))
+		all = append(all[:statusLines:statusLines], more(len(all)-statusLines))
 	}
 	return all
 }
 
-func bounded(text string) string {
-	if len(text) <= statusText {
+func bounded(text string) string { return cut(text, statusText) }
+
+func cut(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:statusText], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -162,35 +162,6 @@ func TestOneShotEndsWhereItCannotSucceed(t *testing.T) {
 	}
 }
 
-func TestCountsAreThoseOfTheLastPassThatWrote(t *testing.T) {
-	t.Parallel()
-	before := v1alpha1.SyncStatus{Commit: "a", Counts: v1alpha1.Counts{Created: 3, Changed: 2, Pruned: 1, Failed: 9, Waiting: 9, Unchanged: 9}}
-	wrote := apply.Result{Created: []desired.ID{id("a")}}
-	for name, tc := range map[string]struct {
-		reason string
-		now    standing
-		want   v1alpha1.Counts
-	}{
-		"after a restart": {
-			"a restart that changes nothing writes no status; what is outstanding is that of now",
-			standing{before: before, accepted: commitOf("a"), thought: thought{plan: apply.Plan{Unchanged: 7}}},
-			v1alpha1.Counts{Created: 3, Changed: 2, Pruned: 1, Unchanged: 7},
-		},
-		"after a write": {
-			"",
-			standing{before: before, accepted: commitOf("a"), wrote: true, last: wrote, waits: []desired.Wait{{}}},
-			v1alpha1.Counts{Created: 1, Waiting: 1},
-		},
-		"another commit": {
-			"the counts of before are not its own", standing{before: before, accepted: commitOf("b")}, v1alpha1.Counts{},
-		},
-	} {
-		if diff := cmp.Diff(tc.want, counts(tc.now)); diff != "" {
-			t.Errorf("%s: %s (-want +got):\n%s", name, tc.reason, diff)
-		}
-	}
-}
-
 func TestProxiesOfBeforeAreShownUntilTheyAreGivenUp(t *testing.T) {
 	t.Parallel()
 	at := noon()

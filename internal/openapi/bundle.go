@@ -71,7 +71,7 @@ func finish(ctx context.Context, name string, root *Node) (Document, error) {
 				"the document is %d bytes gzipped: a ConfigMap holds at most %d", n, MaxPacked)}}
 		}
 	}
-	if err := validate(ctx, name, root, text); err != nil {
+	if doc.Warnings, err = validate(ctx, name, root); err != nil {
 		return Document{}, err
 	}
 	return doc, nil

@@ -9,9 +9,9 @@ import (
 // What a description may be at most. A document travels in a ConfigMap, which holds 1 MiB.
 const (
 	// MaxSource is the size in bytes of all files of a description together.
-	MaxSource = 8 << 20
-	// MaxDocument is the size in bytes of the bundled JSON.
-	MaxDocument = 4 << 20
+	MaxSource = 16 << 20
+	// MaxDocument is the size in bytes of the bundled JSON: the largest known description, GitHub's, has 7 MB.
+	MaxDocument = 12 << 20
 	// MaxPacked is the size in bytes of the packed document.
 	MaxPacked = 1 << 20
 )
@@ -28,6 +28,9 @@ type Document struct {
 	OpenAPI string
 	// Operations is how many operations the paths declare.
 	Operations int
+	// Warnings tell of what is odd about the description, but leaves no doubt about its meaning; by file and line. They are
+	// of Bundle only: a packed document does not carry them.
+	Warnings Errors
 }
 
 // describe reads from a document what is told about it, and refuses what is not OpenAPI 3.0 or 3.1.

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,11 +42,23 @@ func (es Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err returns es sorted, each once, or nil where it is empty.
+// maxErrors is how many errors are told at once: nobody mends more before looking again.
+const maxErrors = 100
+
+// err returns es sorted, each once and not too many, or nil where it is empty.
 func (es Errors) err() error {
 	if len(es) == 0 {
 		return nil
 	}
+	out := es.sorted()
+	if more := len(out) - maxErrors; more > 0 {
+		out = append(out[:maxErrors], Error{Path: out[0].Path, Text: fmt.Sprintf("%d more errors are not shown", more)})
+	}
+	return out
+}
+
+// sorted returns es by place, each once.
+func (es Errors) sorted() Errors {
 	out := slices.Clone(es)
 	slices.SortStableFunc(out, func(a, b Error) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), strings.Compare(a.Text, b.Text))

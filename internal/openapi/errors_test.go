@@ -108,16 +108,16 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			want:   []string{`a.yaml:5: the key "/a" is there twice`},
 		},
 		"a value of another type than the specification wants": {
-			reason: "kin-openapi names the value by its pointer",
+			reason: "the value is named, and what is wanted",
 			files:  map[string]string{"a.yaml": head + "paths:\n  /a:\n    get:\n      parameters: 3\n      responses: {default: {description: d}}\n"},
-			want:   []string{`a.yaml:6: paths./a.get.parameters: a number cannot stand here`},
+			want:   []string{`a.yaml:6: paths./a.get.parameters: must be a list, and is a number`},
 		},
 		"an operation without responses, and a path parameter without a declaration": {
 			reason: "both, each at its operation",
 			files:  map[string]string{"a.yaml": head + "paths:\n  /a:\n    get: {}\n  /b/{id}:\n    put: {responses: {default: {description: d}}}\n"},
 			want: []string{
-				`a.yaml:5: paths./a.get: value of responses must be an object`,
-				`a.yaml:7: paths: operation PUT /b/{id} must define exactly all path parameters (missing: [id])`,
+				`a.yaml:5: paths./a.get: the field "responses" is missing`,
+				`a.yaml:7: paths./b/{id}.put: the path has {id}, and no parameter of it is declared (in: path)`,
 			},
 		},
 		"a schema that applies to itself": {

@@ -3,6 +3,7 @@ package openapi
 import (
 	"context"
 	"mime"
+	"slices"
 	"strings"
 )
 
@@ -25,23 +26,20 @@ type exampleChecker struct {
 }
 
 func (e *exampleChecker) spot(s spot) {
-	switch s.class {
-	case schema:
+	if s.class == schema {
 		e.check(s, s.node, s.node.Member("example"), " example")
 		for _, x := range s.node.Member("examples").Elements() {
 			e.check(s, s.node, x, " examples")
 		}
-	case mediaType, parameter, header:
-		of := s.node.Member("schema")
-		e.check(s, of, s.node.Member("example"), " example")
-		for name, x := range s.node.Member("examples").Members() {
-			if ref := x.Member("$ref"); ref.Kind() == String {
-				x = e.root.Resolve(ref.text)
-			}
-			e.check(s, of, x.Member("value"), " examples."+name)
-		}
-	case anything, document, components, pathItem, operation, encoding, response, example, requestBody, securityType, link,
-		callback:
+		return
+	}
+	if !slices.Contains([]class{mediaType, parameter, header}, s.class) {
+		return
+	}
+	of := s.node.Member("schema")
+	e.check(s, of, s.node.Member("example"), " example")
+	for name, x := range s.node.Member("examples").Members() {
+		e.check(s, of, e.root.deref(x).Member("value"), " examples."+name)
 	}
 }
 

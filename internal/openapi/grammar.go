@@ -1,5 +1,7 @@
 package openapi
 
+import "slices"
+
 // class is a type of object of the specification. Where its name is a section of components, a value of it can stand there
 // and be referred to.
 type class string
@@ -21,6 +23,18 @@ const (
 	securityType class = "securitySchemes"
 	link         class = "links"
 	callback     class = "callbacks"
+
+	information    class = "info"
+	contact        class = "contact"
+	license        class = "license"
+	server         class = "server"
+	serverVariable class = "serverVariable"
+	tag            class = "tag"
+	externalDocs   class = "externalDocs"
+	discriminator  class = "discriminator"
+	xmlShape       class = "xml"
+	flows          class = "flows"
+	flow           class = "flow"
 )
 
 // shape says how values of a class stand in a field.
@@ -49,12 +63,13 @@ func newGrammar() grammar {
 	parameterFields := map[string]rule{
 		"schema": {schema, one}, "examples": {example, named}, "content": {mediaType, named},
 	}
-	item := map[string]rule{"parameters": {parameter, list}}
+	item := map[string]rule{"parameters": {parameter, list}, "servers": {server, list}}
 	for _, method := range Methods() {
 		item[method] = rule{operation, one}
 	}
 	return grammar{
 		document: {
+			"info": {information, one}, "servers": {server, list}, "tags": {tag, list}, "externalDocs": {externalDocs, one},
 			"paths": {pathItem, pattern}, "webhooks": {pathItem, named}, "components": {components, one},
 		},
 		components: {
@@ -66,7 +81,7 @@ func newGrammar() grammar {
 		pathItem: item,
 		operation: {
 			"parameters": {parameter, list}, "requestBody": {requestBody, one}, "responses": {response, pattern},
-			"callbacks": {callback, named},
+			"callbacks": {callback, named}, "servers": {server, list}, "externalDocs": {externalDocs, one},
 		},
 		callback:    {anyField: {pathItem, one}},
 		requestBody: {"content": {mediaType, named}},
@@ -80,12 +95,23 @@ func newGrammar() grammar {
 		parameter: parameterFields,
 		header:    parameterFields,
 		schema:    schemaFields(),
+
+		information:  {"contact": {contact, one}, "license": {license, one}},
+		server:       {"variables": {serverVariable, named}},
+		tag:          {"externalDocs": {externalDocs, one}},
+		link:         {"server": {server, one}},
+		securityType: {"flows": {flows, one}},
+		flows: {
+			"implicit": {flow, one}, "password": {flow, one}, "clientCredentials": {flow, one}, "authorizationCode": {flow, one},
+		},
 	}
 }
 
 // schemaFields are the keywords that hold schemas, of OpenAPI 3.0 and of JSON Schema 2020-12.
 func schemaFields() map[string]rule {
-	fields := map[string]rule{}
+	fields := map[string]rule{
+		"discriminator": {discriminator, one}, "xml": {xmlShape, one}, "externalDocs": {externalDocs, one},
+	}
 	for _, f := range []string{
 		"items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else", "unevaluatedItems",
 		"unevaluatedProperties", "contentSchema",
@@ -103,10 +129,7 @@ func schemaFields() map[string]rule {
 
 // referable reports whether a value of c can stand in components, and be referred to there.
 func (c class) referable() bool {
-	switch c {
-	case schema, response, parameter, example, requestBody, header, securityType, link, callback:
-		return true
-	case anything, document, components, pathItem, operation, mediaType, encoding:
-	}
-	return false
+	return slices.Contains([]class{
+		schema, response, parameter, example, requestBody, header, securityType, link, callback,
+	}, c)
 }

@@ -1,75 +1,177 @@
 package openapi
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
-
-	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// checkStructure has kin-openapi read and validate the document. It must not take us down with a document that it cannot
-// deal with.
-func checkStructure(ctx context.Context, name string, root *Node, text []byte) (errs Errors) {
-	defer func() {
-		if r := recover(); r != nil {
-			errs = Errors{{Path: name, Text: fmt.Sprintf("the document cannot be validated: %v", r)}}
-		}
-	}()
-	loader := openapi3.NewLoader()
-	loader.Context = ctx
-	doc, err := loader.LoadFromData(text)
-	if err != nil {
-		return loadErrors(name, root, err)
-	}
-	// Examples, defaults and patterns are checked by us: exactly, within bounds, and with the place.
-	err = doc.Validate(ctx, openapi3.EnableMultiError(), openapi3.DisableExamplesValidation(),
-		openapi3.DisableSchemaDefaultsValidation(), openapi3.DisableSchemaPatternValidation())
-	for _, e := range flatten(err) {
-		errs = append(errs, placed(name, root, e))
-	}
-	return errs
+// structure checks that the objects of a document are what the specification says: the kinds of their values, what must
+// be there, and what must agree.
+type structure struct {
+	root       *Node
+	v31        bool
+	grammar    grammar
+	vocabulary vocabulary
+	operations map[string]string // where an operationId was given
+	errs       Errors
+	warnings   Errors
 }
 
-func flatten(err error) []error {
-	if err == nil {
-		return nil
+// checkStructure returns what is wrong with a document, and what is odd about it but leaves no doubt about its meaning.
+func checkStructure(root *Node) (errs, warnings Errors) {
+	v31 := root.Member("openapi").Text() >= "3.1"
+	g := newGrammar()
+	s := structure{
+		root: root, v31: v31, grammar: g, vocabulary: newVocabulary(g, v31), operations: map[string]string{},
 	}
-	multi, ok := errors.AsType[openapi3.MultiError](err)
+	visit(root, s.spot)
+	s.paths(root.Member("paths"))
+	return s.errs, s.warnings
+}
+
+func (s *structure) refuse(n *Node, where, format string, args ...any) {
+	s.errs = append(s.errs, problem(n, where, format, args...))
+}
+
+func (s *structure) warn(n *Node, where, format string, args ...any) {
+	s.warnings = append(s.warnings, problem(n, where, format, args...))
+}
+
+func problem(n *Node, where, format string, args ...any) Error {
+	path, line := n.Place()
+	text := fmt.Sprintf(format, args...)
+	if where != "" {
+		text = where + ": " + text
+	}
+	return Error{Path: path, Line: line, Text: text}
+}
+
+func (s *structure) spot(at spot) {
+	n := at.node
+	switch {
+	case at.class == anything:
+		return
+	case n.Kind() == Null && at.class != schema && at.class != response:
+		return // nothing behind the colon
+	case at.class == schema && n.Kind() == Bool:
+		if !s.v31 && !strings.HasSuffix(at.where, ".additionalProperties") {
+			s.refuse(n, at.where, "a schema of OpenAPI 3.0 must be a map, and is a boolean")
+		}
+		return
+	case n.Kind() != Object:
+		s.refuse(n, at.where, "must be a map, and is %s", n.Kind().article())
+		return
+	case n.Member("$ref").Kind() == String && at.class.referable():
+		if at.class != schema || !s.v31 {
+			return
+		}
+	}
+	s.fields(at)
+	further := map[class]func(spot){schema: s.schema, operation: s.operation, parameter: s.parameter}
+	if check, ok := further[at.class]; ok {
+		check(at)
+	}
+}
+
+// fields checks the fields of one object, each by itself.
+func (s *structure) fields(at spot) {
+	known, ok := s.vocabulary[at.class]
 	if !ok {
-		return []error{err}
+		return
 	}
-	var out []error
-	for _, e := range multi {
-		out = append(out, flatten(e)...)
+	for name, value := range at.node.Members() {
+		f, ok := known[name]
+		switch {
+		case ok && value.Kind() == Null && !f.needed: // nothing behind the colon
+		case ok:
+			s.kind(value, within(at.where, name), f.form)
+			s.shape(value, within(at.where, name), s.grammar[at.class][name])
+		case !isExtension(name):
+			s.unknown(at, name, value)
+		}
 	}
-	return out
+	for name, f := range known {
+		if f.needed && at.node.Member(name) == nil {
+			s.refuse(at.node, at.where, "the field %q is missing", name)
+		}
+	}
 }
 
-// wrongType is how the library's YAML reader says that a value has another type than the specification wants.
-var wrongType = regexp.MustCompile(`(?:cannot construct|cannot unmarshal) [^;]*? in (/[^ ;\n]*)`)
+// within names a field of an object, in full.
+func within(where, name string) string {
+	if where == "" {
+		return name
+	}
+	return where + "." + name
+}
 
-// loadErrors turns the library's error of reading a document into ours: it names values by JSON pointer.
-func loadErrors(name string, root *Node, err error) Errors {
-	var errs Errors
-	for _, m := range wrongType.FindAllStringSubmatch(err.Error(), -1) {
-		n := root
-		var names []string
-		for token := range strings.SplitSeq(m[1][1:], "/") {
-			names = append(names, unescapePointer(token))
-			if next := n.step(unescapePointer(token)); next != nil {
-				n = next
-			}
+// unknown tells of a field that the specification does not have. Nothing is read from it, so it says nothing wrong.
+func (s *structure) unknown(at spot, name string, value *Node) {
+	if at.class == schema && s.v31 {
+		return // JSON Schema lets schemas have words of their own
+	}
+	hint := ""
+	if near := nearest(name, s.vocabulary[at.class]); near != "" {
+		hint = fmt.Sprintf(": did you mean %q?", near)
+	}
+	s.warn(value, at.where, "OpenAPI %.3s has no field %q here, so nothing is read from it%s", s.root.Member("openapi").Text(), name, hint)
+}
+
+// shape checks that what holds objects is a map or a list, as the grammar says. The objects are visited by themselves.
+func (s *structure) shape(n *Node, where string, r rule) {
+	switch {
+	case r.class == anything || r.shape == one:
+	case r.shape == list && n.Kind() != Array:
+		s.refuse(n, where, "must be a list, and is %s", n.Kind().article())
+	case r.shape != list && n.Kind() != Object:
+		s.refuse(n, where, "must be a map, and is %s", n.Kind().article())
+	}
+}
+
+// kind checks a value that holds no objects of the specification.
+func (s *structure) kind(n *Node, where string, want form) {
+	var ok bool
+	words := ""
+	switch want {
+	case asAnything:
+		return
+	case asText:
+		ok, words = n.Kind() == String, "a text: quote it"
+		if n.Kind() != Number && n.Kind() != Bool {
+			words = "a text"
 		}
-		path, line := n.Place()
-		errs = append(errs, Error{Path: path, Line: line, Text: strings.Join(names, ".") + ": " + n.kind.article() + " cannot stand here"})
+	case asFlag:
+		ok, words = n.Kind() == Bool, "true or false"
+	case asNumber:
+		ok, words = n.Kind() == Number, "a number"
+	case asCount:
+		ok, words = n.Kind() == Number && rational(n).IsInt() && rational(n).Sign() >= 0, "a whole number from 0"
+	case asMap:
+		ok, words = n.Kind() == Object, "a map"
+	case asList:
+		ok, words = n.Kind() == Array, "a list"
+	case asTexts:
+		ok, words = n.Kind() == Array && allTexts(n.items), "a list of texts"
+	case asTypes:
+		ok, words = n.Kind() == String, "a text (lists of types came with OpenAPI 3.1)"
+		if s.v31 {
+			ok, words = ok || n.Kind() == Array && allTexts(n.items), "a text or a list of texts"
+		}
+	case asLimit:
+		ok, words = n.Kind() == Bool, "true or false in OpenAPI 3.0, beside the limit itself"
+		if s.v31 {
+			ok, words = n.Kind() == Number, "a number, the limit itself, from OpenAPI 3.1 on"
+		}
 	}
-	if errs == nil {
-		errs = Errors{{Path: name, Text: err.Error()}}
+	if !ok {
+		s.refuse(n, where, "must be %s, and is %s", words, n.Kind().article())
 	}
-	return errs
+}
+
+func allTexts(items []*Node) bool {
+	return !slices.ContainsFunc(items, func(n *Node) bool { return n.Kind() != String })
 }
 
 // article returns the kind in words: "a number".
@@ -90,68 +192,67 @@ func (k Kind) article() string {
 	return "a map"
 }
 
-// placed finds what an error of the library is about, by the wrappers around it, and so file and line.
-func placed(name string, root *Node, err error) Error {
-	at := where{node: root, cause: err}
-	for e := err; e != nil; e = errors.Unwrap(e) {
-		at.enter(root, e)
+func (s *structure) schema(at spot) {
+	types := []string{"string", "number", "integer", "boolean", "array", "object"}
+	if s.v31 {
+		types = append(types, "null")
 	}
-	path, line := at.node.Place()
-	if path == "" {
-		path = name
-	}
-	text := at.cause.Error()
-	if len(at.names) > 0 {
-		text = strings.Join(at.names, ".") + ": " + text
-	}
-	return Error{Path: path, Line: line, Text: text}
-}
-
-// where is the place of an error of the library: the innermost value that is known, the names that lead to it, and the
-// error without them.
-type where struct {
-	node  *Node
-	names []string
-	cause error
-}
-
-func (w *where) enter(root *Node, err error) {
-	switch e := err.(type) { //nolint:errorlint // the chain is walked link by link
-	case *openapi3.SectionValidationError:
-		w.step(e.Section, e.Cause)
-	case *openapi3.PathValidationError:
-		w.step(e.Path, e.Cause)
-	case *openapi3.OperationValidationError:
-		w.step(strings.ToLower(e.Method), e.Cause)
-	case *openapi3.WebhookValidationError:
-		w.step(e.Name, e.Cause)
-	case *openapi3.ComponentValidationError:
-		w.step(sectionOf(e.Section), nil)
-		w.step(e.Name, e.Cause)
-	case *openapi3.PathParametersError:
-		if n := root.Member("paths").Member(e.Path).Member(strings.ToLower(e.Method)); n != nil {
-			w.node = n
+	for _, t := range texts(at.node.Member("type")) {
+		switch {
+		case slices.Contains(types, t):
+		case t == "null":
+			s.refuse(at.node.Member("type"), within(at.where, "type"), `OpenAPI 3.0 has no type "null": write nullable: true`)
+		default:
+			s.refuse(at.node.Member("type"), within(at.where, "type"), "must be one of %s, and is %.40q", strings.Join(types, ", "), t)
 		}
 	}
-}
-
-func (w *where) step(name string, cause error) {
-	if next := w.node.Member(name); next != nil {
-		w.node = next
-	}
-	w.names = append(w.names, name)
-	if cause != nil {
-		w.cause = cause
+	if m := at.node.Member("multipleOf"); m.Kind() == Number && rational(m).Sign() <= 0 {
+		s.refuse(m, within(at.where, "multipleOf"), "must be more than 0")
 	}
 }
 
-// sectionOf returns the section of components that the library names in words: "request body".
-func sectionOf(words string) string {
-	switch words {
-	case "request body":
-		return "requestBodies"
-	case "security scheme":
-		return "securitySchemes"
+func texts(n *Node) []string {
+	if n.Kind() == String {
+		return []string{n.text}
 	}
-	return words + "s"
+	var out []string
+	for _, item := range n.Elements() {
+		out = append(out, item.Text())
+	}
+	return out
+}
+
+// statusKey is what the responses of an operation are listed under.
+var statusKey = regexp.MustCompile(`^([1-5](\d\d|XX|xx)|default)$`)
+
+func (s *structure) operation(at spot) {
+	if id := at.node.Member("operationId"); id.Kind() == String {
+		if first, ok := s.operations[id.text]; ok {
+			s.refuse(id, at.where, "the operationId %q is that of %s already", id.text, first)
+		} else {
+			s.operations[id.text] = at.where
+		}
+	}
+	for code, r := range at.node.Member("responses").Members() {
+		if !isExtension(code) && !statusKey.MatchString(code) {
+			s.refuse(r, at.where, "responses: %.40q is no status: want one as \"200\", \"2XX\" or \"default\"", code)
+		}
+	}
+	s.parameters(at.node.Member("parameters"), at.where)
+}
+
+func (s *structure) parameter(at spot) {
+	n := at.node
+	in := n.Member("in").Text()
+	switch {
+	case n.Member("in").Kind() != String:
+		return // told already
+	case !slices.Contains([]string{"path", "query", "header", "cookie"}, in):
+		s.refuse(n.Member("in"), within(at.where, "in"), "must be one of path, query, header, cookie, and is %.40q", in)
+	case in == "path" && !n.Member("required").IsTrue():
+		s.refuse(n, at.where, "a parameter in the path must have required: true")
+	}
+	if n.Member("schema") == nil && n.Member("content") == nil {
+		s.refuse(n, at.where, "one of schema and content must be there")
+	}
 }

@@ -5,18 +5,20 @@ import (
 	"fmt"
 )
 
-// validate checks a bundled document: its structure by kin-openapi, then that no schema applies to itself, then its
-// servers, and every example against its schema. A later check relies on what an earlier one has shown.
-func validate(ctx context.Context, name string, root *Node, text []byte) error {
-	if err := checkStructure(ctx, name, root, text).err(); err != nil {
-		return err
+// validate checks a bundled document: its structure, then that no schema applies to itself, then its servers, and every
+// example against its schema. A later check relies on what an earlier one has shown. What it returns beside the error is
+// odd, but no reason to refuse the document.
+func validate(ctx context.Context, name string, root *Node) (Errors, error) {
+	errs, warnings := checkStructure(root)
+	if err := errs.err(); err != nil {
+		return nil, err
 	}
 	if err := checkCycles(root).err(); err != nil {
-		return err
+		return nil, err
 	}
-	errs := append(checkServers(root), checkExamples(ctx, root)...)
+	errs = append(checkServers(root), checkExamples(ctx, root)...)
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("validate %s: %w", name, err)
+		return nil, fmt.Errorf("validate %s: %w", name, err)
 	}
-	return errs.err()
+	return warnings.sorted(), errs.err()
 }

@@ -73,13 +73,13 @@ func TestSizesAreBounded(t *testing.T) {
 			files: many, want: "the description has more than 1000 files",
 		},
 		"a file of 20 MB": {
-			files: map[string]string{"a.yaml": head + "paths: {}\n#" + strings.Repeat("x", 20<<20)}, want: "a.yaml: the files of the description are over 8388608 bytes",
+			files: map[string]string{"a.yaml": head + "paths: {}\n#" + strings.Repeat("x", 20<<20)}, want: "a.yaml: the files of the description are over 16777216 bytes",
 		},
 		"nested lists": {
 			files: map[string]string{"a.yaml": head + "paths: {}\nx-deep: " + strings.Repeat("[", 1<<20)}, want: "a.yaml:4: ",
 		},
 		"a long document": {
-			files: map[string]string{"a.yaml": jsonHead + strings.Repeat("x", MaxDocument) + `"}`}, want: "a.yaml: the document is 4194381 bytes as JSON: at most 4194304 are allowed",
+			files: map[string]string{"a.yaml": jsonHead + strings.Repeat("x", MaxDocument) + `"}`}, want: "a.yaml: the document is 12582989 bytes as JSON: at most 12582912 are allowed",
 		},
 		"what does not shrink": {
 			files: map[string]string{"a.yaml": jsonHead + noise(3<<19) + `"}`}, want: "bytes gzipped: a ConfigMap holds at most 1048576",

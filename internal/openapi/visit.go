@@ -30,23 +30,22 @@ type spot struct {
 
 // visit calls f for every object of the document whose class is known; references are not followed.
 func visit(root *Node, f func(spot)) {
-	v := visitor{grammar: newGrammar(), f: f}
+	v := visitor{
+		grammar: newGrammar(), f: f,
+		uses: map[class]Use{requestBody: InRequest, parameter: InRequest, response: InResponse},
+	}
 	v.enter(spot{node: root, class: document})
 }
 
 type visitor struct {
 	grammar grammar
+	uses    map[class]Use // of the values that a class describes
 	f       func(spot)
 }
 
 func (v *visitor) enter(s spot) {
-	switch s.class {
-	case requestBody, parameter:
-		s.use = InRequest
-	case response:
-		s.use = InResponse
-	case anything, document, components, pathItem, operation, mediaType, encoding, schema, example, header, securityType,
-		link, callback:
+	if use, ok := v.uses[s.class]; ok {
+		s.use = use
 	}
 	v.f(s)
 	for name, value := range s.node.Members() {

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -17,7 +18,9 @@ func main() {
 	err := cli.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "tidelock:", err)
+		if !errors.Is(err, cli.ErrNo) {
+			fmt.Fprintln(os.Stderr, "tidelock:", err)
+		}
 		os.Exit(cli.ExitCode(err))
 	}
 }

@@ -52,9 +52,9 @@ func (c *Cluster) Lead(ctx context.Context, identity string, waiting func(holder
 	defer stop()
 	t := &tenure{stop: stop}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Name: leaseName(c.cfg.Owner),
+		Name: LeaseName(c.cfg.Owner),
 		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: c.cfg.Namespace, Name: leaseName(c.cfg.Owner)},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: c.cfg.Namespace, Name: LeaseName(c.cfg.Owner)},
 			Client:     cl,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 		},
@@ -70,7 +70,7 @@ func (c *Cluster) Lead(ctx context.Context, identity string, waiting func(holder
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("take the Lease %s: %w", leaseName(c.cfg.Owner), err)
+		return fmt.Errorf("take the Lease %s: %w", LeaseName(c.cfg.Owner), err)
 	}
 	defer context.AfterFunc(ctx, t.giveUp)()
 	elector.Run(election)
@@ -155,11 +155,12 @@ func (t *tenure) end(ctx context.Context) error {
 
 // DropLease removes the instance's Lease, which outlives those who held it. Call it when nobody should want it any more.
 func (c *Cluster) DropLease(ctx context.Context) error {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: c.cfg.Namespace, Name: leaseName(c.cfg.Owner)}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: c.cfg.Namespace, Name: LeaseName(c.cfg.Owner)}}
 	if err := c.client.Delete(ctx, lease); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("remove Lease %s/%s: %w", lease.Namespace, lease.Name, err)
 	}
 	return nil
 }
 
-func leaseName(owner string) string { return v1alpha1.ManagedBy + "-" + owner }
+// LeaseName is the name of an instance's Lease.
+func LeaseName(owner string) string { return v1alpha1.ManagedBy + "-" + owner }

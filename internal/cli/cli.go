@@ -13,6 +13,7 @@ import (
 
 // The exit codes of every command.
 const (
+	exitNo      = 1
 	exitFailure = 2
 	exitUsage   = 64
 )
@@ -28,13 +29,17 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return root.ExecuteContext(ctx)
 }
 
-// ExitCode returns what the process should exit with: 0 for nil, 64 where the command line is wrong, else 2 (1 is kept
-// for "there are changes", as diff tools have it).
+// ErrNo is how a command answers no to what a script asks it: not Ready, say. It is no failure, and needs no message.
+var ErrNo = errors.New("no")
+
+// ExitCode returns what the process should exit with: 0 for nil, 1 for ErrNo, 64 where the command line is wrong, else 2.
 func ExitCode(err error) int {
 	var usage usageError
 	switch {
 	case err == nil:
 		return 0
+	case errors.Is(err, ErrNo):
+		return exitNo
 	case errors.As(err, &usage):
 		return exitUsage
 	default:
@@ -59,7 +64,7 @@ func newRoot() *cobra.Command {
 		Example: text(`
 			tidelock validate examples/repo/overlays/production
 			tidelock run --repo https://git.example.com/shop.git --path overlays/production
-			tidelock xds show`),
+			tidelock status`),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: fillFlags,
@@ -67,7 +72,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().String("config", "", "YAML file with values for flags")
 	root.AddCommand(
-		newRun(), newRender(), newValidate(), newApply(), newDestroy(), newMock(), newXDS(), newVersion(),
+		newRun(), newRender(), newValidate(), newApply(), newDestroy(), newStatus(), newMock(), newXDS(), newVersion(),
 	)
 	return root
 }

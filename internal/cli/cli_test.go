@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) //nolint:forbidigo // this is a program
 			err := Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 			stop()
-			if err != nil {
+			if err != nil && !errors.Is(err, ErrNo) {
 				fmt.Fprintln(os.Stderr, "tidelock:", err)
 			}
 			os.Exit(ExitCode(err)) //nolint:forbidigo // the end of a program

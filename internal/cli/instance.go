@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/tidelock/tidelock/internal/reconcile"
 	"github.com/tidelock/tidelock/internal/render"
 	"github.com/tidelock/tidelock/internal/source"
+	"github.com/tidelock/tidelock/internal/web"
 	"github.com/tidelock/tidelock/internal/xds"
 )
 
@@ -88,6 +90,7 @@ type instance struct {
 	proxies *xds.Server
 	world   *xds.Watcher
 	mocks   *mock.Local // nil where pods answer
+	metrics *prometheus.Registry
 	loop    *reconcile.Loop
 }
 
@@ -110,6 +113,8 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 	if err != nil {
 		return nil, err
 	}
+	in.metrics = web.NewRegistry(version())
+	cfg.REST.Wrap(web.CountRequests(in.metrics))
 	cfg.Repository, cfg.Path, cfg.Takeover, cfg.Logger = in.source.Repository(), f.path, f.takeover, in.log
 	var definitions fs.FS
 	if f.installCRDs {
@@ -138,6 +143,7 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 			in.source.Changed(), in.cluster.Changed(), in.proxies.Changed(), in.world.Changed(),
 		},
 		Definitions: definitions, Version: version(), OneShot: proxies == nil, Logger: in.log,
+		Metrics: reconcile.NewMetrics(in.metrics, in.proxies),
 	})
 	return &in, nil
 }

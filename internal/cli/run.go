@@ -49,7 +49,7 @@ func newRun() *cobra.Command {
 	f.add(cmd)
 	f.proxies.add(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&f.webAddress, "web-address", defaultWebAddress, "address that serves health, status and push events over HTTP")
+	fl.StringVar(&f.webAddress, "web-address", defaultWebAddress, "address that serves health, metrics and push events over HTTP")
 	fl.StringVar(&f.webhookSecret, "webhook-secret-file", "", "file with the secret that push events are signed with")
 	fl.BoolVar(&f.localMocks, "local-mocks", false, "answer APIMocks in this process instead of in pods")
 	return cmd
@@ -87,6 +87,7 @@ func (f *daemonFlags) run(cmd *cobra.Command) error {
 	g.Go(func() error {
 		return web.Run(ctx, web.Config{
 			Listener: listener, Ready: in.loop.Ready, XDS: func() any { return show(in.proxies) }, Webhook: webhook,
+			Metrics: web.MetricsHandler(in.metrics),
 		})
 	})
 	g.Go(func() error { return in.lead(ctx, in.loop.Run) })

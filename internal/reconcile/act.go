@@ -15,6 +15,7 @@ import (
 
 // accept records a commit as accepted before the first write, so that a crash in between goes on with it and nothing else.
 func (l *Loop) accept(ctx context.Context, out outcome, was standing) (bool, error) {
+	defer l.watch.enter(stepAccept)()
 	c := out.want.commit
 	switch {
 	case !c.known():
@@ -56,6 +57,7 @@ func worthKeeping(c commit, was standing) []string {
 
 // execute makes the plan's creates and updates. Those that failed rest for a while, unless they are others now.
 func (l *Loop) execute(ctx context.Context, out outcome, was standing) outcome {
+	defer l.watch.enter(stepApply)()
 	plan := out.want.plan
 	if was.writing.rests(plan.Digest, l.now()) {
 		out.writing, out.result = was.writing, was.writing.left
@@ -81,6 +83,7 @@ func without(p apply.Plan, res apply.Result) apply.Plan {
 // publish hands each group its snapshot and returns how far each has come. A group that an earlier life of the daemon served
 // gets what it had from then first: what its proxies still route to is known to the server only so.
 func (l *Loop) publish(out outcome, was standing) outcome {
+	defer l.watch.enter(stepPublish)()
 	out.published = maps.Clone(was.published)
 	if out.published == nil {
 		out.published = make(map[string]xds.Progress, len(out.want.snapshots))

@@ -20,6 +20,7 @@ var errSuspended = errors.New("suspended by spec.suspend before any commit was a
 // newest returns the newest commit and what it declares. Where it cannot be had or was refused before, it is the accepted
 // commit with the reason.
 func (l *Loop) newest(ctx context.Context, was standing) head {
+	defer l.watch.enter(stepSource)()
 	h := head{commit: was.accepted}
 	h.spec, h.generation = l.Cluster.Spec()
 	rev, tree, err := l.revision(ctx, h, was)
@@ -74,6 +75,7 @@ func (l *Loop) revision(ctx context.Context, h head, was standing) (desired.Revi
 
 // load renders a commit. What did not change since the accepted one is not prepared again.
 func (l *Loop) load(ctx context.Context, rev desired.Revision, tree fs.FS, accepted commit) (commit, error) {
+	defer l.watch.enter(stepRender)()
 	state, err := render.Render(ctx, rev, tree, l.Render)
 	if err != nil {
 		return commit{}, err

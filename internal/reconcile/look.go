@@ -37,6 +37,7 @@ type asked struct {
 // look returns what there is to know of the cluster. It asks for what the newest commit, the accepted one and the routes
 // in force name; the mocks of this process stand in for their Services.
 func (l *Loop) look(ctx context.Context, newest commit, was standing) look {
+	defer l.watch.enter(stepLook)()
 	s := look{asked: asked{routes: routesOf(newest, was)}}
 	if sameRoutes(s.asked.routes, was.asked.routes) {
 		s.asked = was.asked

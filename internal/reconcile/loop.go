@@ -28,7 +28,7 @@ type Source interface {
 	Keep(ctx context.Context, hashes ...string) error
 }
 
-// Config is what a Loop works with. All fields but Definitions and Mocks are required.
+// Config is what a Loop works with. All fields but Definitions, Mocks and Metrics are required.
 type Config struct {
 	// Repository, Ref and Path are what is followed, as they are shown.
 	Repository, Ref, Path string
@@ -49,6 +49,8 @@ type Config struct {
 	// Wake are channels that start a pass: whatever changed sends on one of them.
 	Wake   []<-chan struct{}
 	Logger *slog.Logger
+	// Metrics takes note of passes; nil for none.
+	Metrics *Metrics
 }
 
 // Loop takes an instance from pass to pass. It has one goroutine, and nothing else writes.
@@ -59,6 +61,8 @@ type Loop struct {
 	ready atomic.Bool
 	// veil is what must not be shown. It belongs to the loop's goroutine, as all does.
 	veil veil
+	// watch times the pass that is under way.
+	watch stopwatch
 }
 
 // New returns a Loop that has not done anything yet.
@@ -96,9 +100,14 @@ func (l *Loop) passes(ctx context.Context, done func(standing) (bool, error)) er
 	}
 	defer news.Wait()
 	defer cancel()
+	l.Metrics.leads(true)
+	defer l.Metrics.leads(false)
 	now, err := l.restore(ctx)
 	for err == nil {
-		now = l.once(ctx, l.remember(ctx, now))
+		l.watch.start()
+		was := l.remember(ctx, now)
+		now = l.once(ctx, was)
+		l.Metrics.note(was, now, len(l.Cluster.Inventory().Entries), l.watch, l.now())
 		l.ready.Store(true)
 		var end bool
 		if end, err = done(now); end || err != nil {

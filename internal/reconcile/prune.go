@@ -16,6 +16,7 @@ import (
 // prune deletes what left the repository, once nothing can need it any more: everything is in, every route has switched,
 // and the proxies have let go.
 func (l *Loop) prune(ctx context.Context, out outcome, was standing) outcome {
+	defer l.watch.enter(stepPrune)()
 	plan := out.want.plan
 	if len(plan.Prunes) == 0 && !l.mocksToEnd(out) {
 		return out

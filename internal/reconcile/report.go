@@ -24,6 +24,7 @@ func (l *Loop) report(ctx context.Context, was, now standing) standing {
 	if ctx.Err() != nil {
 		return now
 	}
+	defer l.watch.enter(stepReport)()
 	now.waitsLogged = l.logPass(ctx, was, now)
 	l.events(ctx, was, now)
 	now.more = false
@@ -130,9 +131,10 @@ func (l *Loop) logPass(ctx context.Context, was, now standing) bool {
 	if !news(was, now) {
 		return was.waitsLogged
 	}
-	l.log.InfoContext(ctx, "reconciled", append(l.revisionAttrs(now.accepted.rev),
+	attrs := append(l.revisionAttrs(now.accepted.rev),
 		slog.Int("created", len(r.Created)), slog.Int("changed", len(r.Changed)), slog.Int("pruned", len(r.Pruned)),
-		slog.Int("failed", len(r.Failed)), slog.Int("waiting", len(now.waits)), slog.String("what", l.hide(what(now))))...)
+		slog.Int("failed", len(r.Failed)), slog.Int("waiting", len(now.waits)), slog.String("what", l.hide(what(now))))
+	l.log.InfoContext(ctx, "reconciled", append(attrs, l.watch.attrs()...)...)
 	return len(now.waits) > 0
 }
 

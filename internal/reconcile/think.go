@@ -14,6 +14,7 @@ import (
 // think finds out what a commit would do: everything that can fail without touching the world. A commit that was accepted
 // before is not put to the server again, and what the server has answered about another one is not asked again.
 func (l *Loop) think(ctx context.Context, c commit, at look, was standing) (thought, error) {
+	defer l.watch.enter(stepThink)()
 	t, before, accepted := thought{commit: c}, thoughtOf(c, was), c.is(was.accepted)
 	switch {
 	case !c.known():
@@ -74,6 +75,7 @@ func thoughtOf(c commit, was standing) thought {
 }
 
 func (l *Loop) preflight(ctx context.Context, t thought) (thought, error) {
+	defer l.watch.enter(stepPreflight)()
 	var err error
 	t.plan, t.waits, err = l.Cluster.Preflight(ctx, t.plan)
 	return t, err

@@ -1,4 +1,4 @@
-// Package web is the daemon's HTTP side: health, what is served to the proxies, and the door for push events. It takes
+// Package web is the daemon's HTTP side: health, metrics, what is served to the proxies, and the door for push events. It takes
 // functions that answer, and holds nothing; nobody can change anything through it.
 package web
 
@@ -21,6 +21,8 @@ type Config struct {
 	Ready func() error
 	// XDS returns what is served to the proxies, for "tidelock xds show"; it never holds a key.
 	XDS func() any
+	// Metrics answers with the metrics of the process.
+	Metrics http.Handler
 	// Webhook takes push events of the repository's forge; nil for none.
 	Webhook http.Handler
 }
@@ -29,6 +31,7 @@ type Config struct {
 //
 //	GET /healthz  200 while the process lives
 //	GET /readyz   200 once the first pass is through, else 503 with the reason
+//	GET /metrics  metrics, as Prometheus reads them
 //	GET /xds      what is served, as JSON
 //	POST /webhook a signed push event, where a webhook is set
 func Run(ctx context.Context, cfg Config) error {
@@ -69,6 +72,7 @@ func handler(cfg Config) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(cfg.XDS())
 	})
+	mux.Handle("GET /metrics", cfg.Metrics)
 	if cfg.Webhook != nil {
 		mux.Handle("POST /webhook", cfg.Webhook)
 	}

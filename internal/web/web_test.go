@@ -33,7 +33,8 @@ func TestRunAnswersUntilItsContextEnds(t *testing.T) {
 					return nil
 				}
 			},
-			XDS: func() any { return map[string]string{"group": "edge"} },
+			Metrics: MetricsHandler(NewRegistry("v1")),
+			XDS:     func() any { return map[string]string{"group": "edge"} },
 		})
 	}()
 
@@ -45,6 +46,7 @@ func TestRunAnswersUntilItsContextEnds(t *testing.T) {
 		{"/readyz", "ok", "ready", http.StatusOK},
 		{"/healthz", "ok", "alive", http.StatusOK},
 		{"/xds", `{"group":"edge"}`, "what is served, as JSON", http.StatusOK},
+		{"/metrics", `tidelock_build_info{go_version="go`, "metrics", http.StatusOK},
 		{"/nowhere", "404", "nothing else is there", http.StatusNotFound},
 	} {
 		status, body := get(t, "http://"+l.Addr().String()+want.path)

@@ -40,6 +40,7 @@ func (s *Server) book(st *stream, sub *subscription, req *discoveryv3.DiscoveryR
 		if detail := req.GetErrorDetail(); detail != nil {
 			s.reject(st, sub, detail.GetMessage())
 		} else {
+			s.exchange(sub.typeURL).ACKs++
 			g.accept(sub, sub.sent)
 			delete(g.refused, refuser{st.node, sub.typeURL})
 		}
@@ -67,6 +68,7 @@ func (s *Server) book(st *stream, sub *subscription, req *discoveryv3.DiscoveryR
 }
 
 func (s *Server) reject(st *stream, sub *subscription, message string) {
+	s.exchange(sub.typeURL).NACKs++
 	r := Rejection{
 		Node: st.node, TypeURL: sub.typeURL, Version: sub.sent.version, Message: shorten(message), Commit: sub.commit,
 	}

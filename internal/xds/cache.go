@@ -126,6 +126,9 @@ func (s library) OnStreamResponse(_ context.Context, id int64, req *discoveryv3.
 		return
 	}
 	st.sent(sub, resp.GetNonce())
+	e := s.exchange(sub.typeURL)
+	e.Answers++
+	e.Bytes += uint64(sub.sent.bytes) //nolint:gosec // a length
 }
 
 // OnStreamClosed forgets a stream; what its proxy holds is remembered for a while.

@@ -53,6 +53,8 @@ type Server struct {
 	groups   map[string]*group
 	streams  map[int64]*stream
 	requests map[*discoveryv3.DiscoveryRequest]*stream
+	// exchanged counts answers, ACKs and NACKs by type URL.
+	exchanged map[string]*Exchange
 }
 
 // NewServer returns a Server; Run makes it serve.
@@ -74,6 +76,8 @@ func NewServer(cfg Config) *Server {
 		groups:   map[string]*group{},
 		streams:  map[int64]*stream{},
 		requests: map[*discoveryv3.DiscoveryRequest]*stream{},
+
+		exchanged: map[string]*Exchange{},
 	}
 }
 

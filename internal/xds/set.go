@@ -43,6 +43,7 @@ type answer struct {
 	version   string
 	hashes    map[string]string // of each resource, by name
 	resources []*anypb.Any
+	bytes     int // of the resources
 	// clusters are those that the answer's routes name.
 	clusters []string
 }
@@ -113,6 +114,7 @@ func newAnswer(s *set, list []Resource) *answer {
 	for i, r := range list {
 		a.hashes[r.Name] = r.Hash
 		a.resources[i] = &anypb.Any{TypeUrl: s.typeURL, Value: r.Value}
+		a.bytes += len(r.Value)
 		a.clusters = append(a.clusters, s.refs[r.Name]...)
 		sum.Write([]byte(r.Name + "\x00" + r.Hash + "\x00"))
 	}

@@ -3,6 +3,7 @@ package apply
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,7 +21,7 @@ const (
 	stageInstances // custom resources
 	stageWorkloads // workloads and everything that is not named here
 	stageDestinations
-	stageTraffic // routes of a mesh, after the subsets that they name
+	stageTraffic // routes of a mesh or a Gateway, after the subsets and Services that they name
 	stageWebhooks
 	stages
 )
@@ -45,6 +46,10 @@ func stageOf(gk schema.GroupKind) stage {
 			return stageDestinations
 		}
 		return stageTraffic
+	case "gateway.networking.k8s.io":
+		if strings.HasSuffix(gk.Kind, "Route") {
+			return stageTraffic
+		}
 	}
 	return stageInstances
 }

@@ -72,9 +72,8 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().String("config", "", "YAML file with values for flags")
 	root.AddCommand(
-		newRun(), newRender(), newValidate(), newApply(), newDestroy(), newStatus(), newTree(), newMock(), newXDS(), newVersion(),
+		newRun(), newRender(), newValidate(), newApply(), newDestroy(), newStatus(), newMock(), newXDS(), newVersion(),
 	)
-	complete(root)
 	return root
 }
 

@@ -35,7 +35,6 @@ type instanceFlags struct {
 	mockImage   string
 	takeover    bool
 	installCRDs bool
-	namespaced  bool
 }
 
 func (f *instanceFlags) add(cmd *cobra.Command) {
@@ -56,8 +55,6 @@ func (f *instanceFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.mockImage, "mock-image", "", "image that runs mocks, where the repository names none")
 	fl.BoolVar(&f.takeover, "takeover", false, "take over an instance of this name that followed another repository or path")
 	fl.BoolVar(&f.installCRDs, "install-crds", true, "install and upgrade the definitions of our kinds")
-	fl.BoolVar(&f.namespaced, "namespaced", false, "touch nothing outside the instance's own namespace, and install no definitions: "+
-		"for an account with no rights beyond it")
 }
 
 // readSecrets reads the files that hold credentials; values on the command line would show in the process list.
@@ -120,8 +117,7 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 	cfg.REST.Wrap(web.CountRequests(in.metrics))
 	cfg.Repository, cfg.Path, cfg.Takeover, cfg.Logger = in.source.Repository(), f.path, f.takeover, in.log
 	var definitions fs.FS
-	cfg.Namespaced = f.namespaced
-	if f.installCRDs && !f.namespaced {
+	if f.installCRDs {
 		definitions = crds.FS
 	}
 	if in.cluster, err = apply.New(cfg); err != nil {
@@ -142,7 +138,7 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 	in.loop = reconcile.New(reconcile.Config{
 		Repository: in.source.Repository(), Ref: f.source.Ref, Path: f.path,
 		Source: in.source, Cluster: in.cluster, Proxies: in.proxies, World: in.world, Mocks: in.mocks,
-		Render: f.rendering(),
+		Render: render.Options{Path: f.path, MockImage: f.mockImage, Cache: render.NewCache()},
 		Wake: []<-chan struct{}{
 			in.source.Changed(), in.cluster.Changed(), in.proxies.Changed(), in.world.Changed(),
 		},
@@ -150,15 +146,6 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 		Metrics: reconcile.NewMetrics(in.metrics, in.proxies),
 	})
 	return &in, nil
-}
-
-// rendering says what of the repository is rendered. The namespace is known once the cluster's configuration is loaded.
-func (f *instanceFlags) rendering() render.Options {
-	opts := render.Options{Path: f.path, MockImage: f.mockImage, Cache: render.NewCache()}
-	if f.namespaced {
-		opts.Namespace = f.namespace
-	}
-	return opts
 }
 
 // start runs the parts that the loop looks at.

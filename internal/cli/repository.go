@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,15 +19,21 @@ import (
 type repositoryFlags struct {
 	ref       string
 	mockImage string
+	at        string
 }
 
 func (f *repositoryFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.ref, "ref", "", "read this branch, tag or commit instead of the working tree")
 	cmd.Flags().StringVar(&f.mockImage, "mock-image", "", "image that runs mocks, where the repository names none")
+	cmd.Flags().StringVar(&f.at, "at", "", "instant (RFC 3339) at which splits are looked at that change over time (default now)")
 }
 
-// render reads the repository that path lies in and renders it.
+// render reads the repository that path lies in and renders it; what it returns is in force at --at.
 func (f *repositoryFlags) render(ctx context.Context, args []string) (desired.State, error) {
+	at, err := f.instant()
+	if err != nil {
+		return desired.State{}, err
+	}
 	path := "."
 	if len(args) == 1 {
 		path = args[0]
@@ -46,7 +53,22 @@ func (f *repositoryFlags) render(ctx context.Context, args []string) (desired.St
 	if problems, ok := errors.AsType[desired.Problems](err); ok {
 		err = fmt.Errorf("refused, %s:\n%w", count(len(problems), "error"), err)
 	}
-	return state, err
+	return state.At(at), err
+}
+
+// instant returns the instant that --at names, or now.
+func (f *repositoryFlags) instant() (time.Time, error) {
+	if f.at == "" {
+		return time.Now(), nil
+	}
+	at, err := desired.ParseSchedule(f.at, "")
+	if err == nil && at.Repeats() {
+		err = fmt.Errorf("%q is no instant: want one as 2026-12-24T18:00:00+01:00", f.at)
+	}
+	if err != nil {
+		return time.Time{}, usageError{fmt.Errorf("--at: %w", err)}
+	}
+	return at.Once, nil
 }
 
 // count says "1 error" or "2 errors".

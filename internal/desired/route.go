@@ -2,6 +2,7 @@ package desired
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,12 @@ type Route struct {
 
 	// Backends share the requests by weight. All weights 0 answers 503.
 	Backends []Backend
+	// Split is the TrafficSplit whose targets Backends are, with the weights in force; zero where there is none.
+	Split Key
+	// Sticky keeps a client on one backend and one endpoint of it; nil leaves the choice to chance.
+	Sticky *Sticky
+	// Mirror gets a copy of requests; its answers are dropped. Nil for none.
+	Mirror   *Mirror
 	Redirect *Redirect
 	Direct   *DirectResponse
 
@@ -58,6 +65,20 @@ func (r Route) Key(host string) string {
 		return r.Source.String()
 	}
 	return r.Listener.Name + " " + host + " " + r.Match.String()
+}
+
+// Upstreams returns everything that the route sends requests to.
+func (r Route) Upstreams() iter.Seq[*Upstream] {
+	return func(yield func(*Upstream) bool) {
+		for i := range r.Backends {
+			if !yield(&r.Backends[i].Upstream) {
+				return
+			}
+		}
+		if r.Mirror != nil {
+			yield(&r.Mirror.Upstream)
+		}
+	}
 }
 
 // Listener is an address that a proxy accepts connections on.
@@ -167,6 +188,23 @@ type Backend struct {
 	Upstream Upstream
 }
 
+// Sticky is what tells one client from another: exactly one of Cookie and Header is set.
+type Sticky struct {
+	// Cookie by name, made by the proxy where a client has none. It lasts for TTL, 0 for the browser's session, on Path.
+	Cookie string
+	TTL    time.Duration
+	Path   string
+	// Header by name, in lower case.
+	Header string
+}
+
+// Mirror is where copies of requests go.
+type Mirror struct {
+	Upstream Upstream
+	// Percent of the requests, 1 to 100.
+	Percent uint32
+}
+
 // Protocol is what is spoken to an upstream.
 type Protocol string
 
@@ -175,6 +213,16 @@ const (
 	HTTP1 Protocol = "http1"
 	HTTP2 Protocol = "http2"
 	GRPC  Protocol = "grpc"
+)
+
+// Balancer is how an endpoint is picked.
+type Balancer string
+
+// The balancers. The two that hash send equal requests (Route.Sticky) to one endpoint for as long as it is there.
+const (
+	RoundRobin Balancer = ""
+	RingHash   Balancer = "ring hash"
+	Maglev     Balancer = "maglev"
 )
 
 // Upstream is what a cluster of the proxy stands for: exactly one of Service and Address is set.
@@ -191,6 +239,8 @@ type Upstream struct {
 	// Idle is set where the repository itself asks for no pods (replicas 0): nothing waits for endpoints.
 	Idle bool
 
+	// Balancer picks the endpoint of a request.
+	Balancer       Balancer
 	Protocol       Protocol
 	TLS            *TLS
 	ConnectTimeout time.Duration // 0 for the default of 5 s

@@ -16,6 +16,8 @@ type State struct {
 	Routes []Route
 	// Schedules to fire, by namespace and name.
 	Schedules []Schedule
+	// Splits are the weights of Routes and Objects over time, by namespace and name; At moves between their steps.
+	Splits []Split
 	// Warnings are what a reviewer should see; they stop nothing.
 	Warnings []Problem
 	// Brakes of the repository's tidelock.yaml, with defaults filled in.
@@ -33,6 +35,8 @@ type Object struct {
 	Source Source
 	// Content is the manifest; it is shared and must not be changed.
 	Content *unstructured.Unstructured
+	// Steps are the contents by step of the split in Source: first the one of no step. Empty where Content stays as it is.
+	Steps []*unstructured.Unstructured
 }
 
 // GVK returns the type that the manifest is written in.

@@ -86,6 +86,9 @@ func (l *Loop) load(ctx context.Context, rev desired.Revision, tree fs.FS, accep
 		return commit{}, err
 	}
 	c := commit{rev: rev, state: state, declared: declared, groups: named(state.Routes), kinds: kindsOf(state.Objects)}
+	if c, err = c.at(l.now()); err != nil {
+		return commit{}, err
+	}
 	if l.Mocks != nil {
 		c.mocks = documents(state.Objects)
 	}

@@ -81,9 +81,9 @@ func routesOf(newest commit, was standing) [][]desired.Route {
 }
 
 // sameRoutes reports whether both are the very same lists: routes are shared and never changed.
-func sameRoutes(a, b [][]desired.Route) bool { return slices.EqualFunc(a, b, isSame) }
+func sameRoutes(a, b [][]desired.Route) bool { return slices.EqualFunc(a, b, isSame[desired.Route]) }
 
-func isSame(a, b []desired.Route) bool {
+func isSame[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
@@ -94,8 +94,7 @@ func reaches(routes [][]desired.Route, local bool) (services []xds.ServicePort, 
 		for i := range list {
 			r := &list[i]
 			k[r.Listener.TLSSecret] = true
-			for j := range r.Backends {
-				u := &r.Backends[j].Upstream
+			for u := range r.Upstreams() {
 				if u.TLS != nil {
 					k[u.TLS.CASecret] = true
 				}

@@ -11,7 +11,7 @@ func (l *Loop) once(ctx context.Context, was standing) standing {
 	var out outcome
 	out.newest = l.newest(ctx, was)                                    // source.Head, render.Render
 	out.look = l.look(ctx, out.newest.commit, was)                     // endpoints, certificates and objects, as they are watched
-	out.want, out.err = l.think(ctx, out.newest.commit, out.look, was) // xds.Build, apply.NewPlan, Check, Preflight
+	out.want, out.err = l.think(ctx, out.newest.commit, out.look, was) // State.At, xds.Build, apply.NewPlan, Check, Preflight
 	if out.newest.reject(out.want, out.err, was, l.now()) {            // refused whole: go on from the accepted commit
 		out.want, out.err = l.think(ctx, was.accepted, out.look, was)
 	}

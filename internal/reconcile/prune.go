@@ -131,12 +131,12 @@ func spare(want thought) spared {
 		}
 		why := "the switch of " + snap.Held[0].For
 		for _, r := range missing(snap.InForce, inGroup(want.commit.state.Routes, snap.Group)) {
-			for _, b := range r.Backends {
-				if u := b.Upstream; u.Service != (desired.Key{}) {
+			for u := range r.Upstreams() {
+				if u.Service != (desired.Key{}) {
 					out.namespaces[u.Service.Namespace] = why
 					out.mocks[u.Service] = out.mocks[u.Service] || u.Mock
 				}
-				if tls := b.Upstream.TLS; tls != nil && tls.CASecret != (desired.Key{}) {
+				if tls := u.TLS; tls != nil && tls.CASecret != (desired.Key{}) {
 					out.namespaces[tls.CASecret.Namespace] = why
 				}
 			}

@@ -73,7 +73,7 @@ func withThese(old, all map[desired.ID]toldOf, news []apply.ObjectStatus) map[de
 
 // fromOf is all that the statuses of resources of ours are made from.
 func fromOf(now standing) toldFrom {
-	from := toldFrom{key: now.thought.key}
+	from := toldFrom{key: now.thought.key, until: now.accepted.until}
 	if refused := now.rejections(); len(refused) > 0 {
 		from.refusals = fmt.Sprint(refused)
 		for _, group := range slices.Sorted(maps.Keys(now.published)) {

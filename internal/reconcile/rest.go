@@ -13,6 +13,8 @@ const (
 	// firstRetry and lastRetry bound the back-off after trouble.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
+	// longestRest is how long the loop rests at most where a step is to begin: a clock may be set.
+	longestRest = 30 * time.Second
 	// glance is how often an instance that waits for something looks up, should no news come.
 	glance = 5 * time.Second
 	// mostAgain is how many passes in a row come at once, because each changed what it had looked at.
@@ -55,6 +57,9 @@ func (s standing) next(at time.Time) (rest time.Duration, goOn bool) {
 	// Without a newest commit there is nothing to look at again.
 	if s.refused != nil && !s.refused.again.IsZero() && s.unknown == nil && s.unchecked == nil {
 		due = append(due, s.refused.again)
+	}
+	if len(s.accepted.state.Splits) > 0 && !s.accepted.until.IsZero() {
+		due = append(due, s.accepted.until, at.Add(longestRest))
 	}
 	if at.Before(s.absent) {
 		due = append(due, s.absent)

@@ -23,6 +23,9 @@ type commit struct {
 	groups []string
 	// kinds counts its objects.
 	kinds map[string]int
+	// steps are which step of each split is in force: since asOf, and until the next one begins (zero for never).
+	steps       string
+	asOf, until time.Time
 }
 
 // known reports whether there is one.
@@ -102,6 +105,7 @@ type standing struct {
 // key is what a thought was thought from; equal keys give equal thoughts.
 type key struct {
 	commit string
+	steps  string
 	view   uint64
 	world  uint64
 	groups string
@@ -191,7 +195,9 @@ type toldOf struct {
 }
 
 type toldFrom struct {
-	key      key
+	key key
+	// until is when the next step begins.
+	until    time.Time
 	failures string
 	refusals string
 }

@@ -5,9 +5,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/apply"
@@ -31,7 +31,7 @@ func (l *Loop) statuses(now standing) map[desired.ID]toldOf {
 		}
 		remark := remarks[desired.Source{Kind: o.Kind, Key: desired.Key{Namespace: o.Namespace, Name: o.Name}}]
 		message := bounded(strings.Join(remark.texts, "; "))
-		status := apply.ObjectStatus{ID: o.ID, Status: specific(o, v1alpha1.Status{
+		status := apply.ObjectStatus{ID: o.ID, Status: specific(now.accepted, o, v1alpha1.Status{
 			Phase:              remark.phase(),
 			Message:            message,
 			Commit:             entry.Commit,
@@ -58,10 +58,10 @@ func newStatuses(told, now map[desired.ID]toldOf) []apply.ObjectStatus {
 }
 
 // specific adds what one kind shows beside the rest.
-func specific(o *desired.Object, s v1alpha1.Status) any {
+func specific(c commit, o *desired.Object, s v1alpha1.Status) any {
 	switch o.Kind {
 	case v1alpha1.KindTrafficSplit:
-		return v1alpha1.TrafficSplitStatus{Status: s, Weights: weights(o.Content)}
+		return splitStatus(s, c.splitOf(o), c.asOf)
 	case v1alpha1.KindAt:
 		if s.Phase == v1alpha1.PhaseLive {
 			s.Phase = v1alpha1.AtPending
@@ -72,22 +72,23 @@ func specific(o *desired.Object, s v1alpha1.Status) any {
 	}
 }
 
-// weights are those in force, as "stable=90 canary=10".
-func weights(split *unstructured.Unstructured) string {
-	targets, _, _ := unstructured.NestedSlice(split.Object, "spec", "targets")
-	var parts []string
-	for _, t := range targets {
-		target, ok := t.(map[string]any)
-		if !ok {
-			continue
-		}
-		weight := any(1)
-		if w, ok := target["weight"]; ok {
-			weight = w
-		}
-		parts = append(parts, fmt.Sprintf("%v=%v", target["name"], weight))
+// splitStatus adds the weights in force, and when they change next.
+func splitStatus(s v1alpha1.Status, split desired.Split, asOf time.Time) v1alpha1.TrafficSplitStatus {
+	out := v1alpha1.TrafficSplitStatus{Status: s, Weights: split.String()}
+	if at, weights := split.Next(asOf); !at.IsZero() {
+		out.NextStep, out.NextWeights = &metav1.Time{Time: at.UTC()}, weights
 	}
-	return strings.Join(parts, " ")
+	return out
+}
+
+// splitOf returns the split of an object; they are sorted alike.
+func (c commit) splitOf(o *desired.Object) desired.Split {
+	key := desired.Key{Namespace: o.Namespace, Name: o.Name}
+	i, ok := slices.BinarySearchFunc(c.state.Splits, key, func(s desired.Split, k desired.Key) int { return s.Compare(k) })
+	if !ok {
+		return desired.Split{}
+	}
+	return c.state.Splits[i]
 }
 
 // remark is what there is to say about one resource of ours.

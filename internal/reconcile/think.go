@@ -15,6 +15,10 @@ import (
 // before is not put to the server again, and what the server has answered about another one is not asked again.
 func (l *Loop) think(ctx context.Context, c commit, at look, was standing) (thought, error) {
 	defer l.watch.enter(stepThink)()
+	c, err := c.at(l.now())
+	if err != nil {
+		return thought{commit: c}, err
+	}
 	t, before, accepted := thought{commit: c}, thoughtOf(c, was), c.is(was.accepted)
 	switch {
 	case !c.known():
@@ -35,12 +39,14 @@ func (l *Loop) think(ctx context.Context, c commit, at look, was standing) (thou
 	groups := l.groups(c)
 	if sighted {
 		t.key = key{
-			commit: c.rev.Commit, view: at.view.Generation, world: at.Generation, mocks: at.mocks, groups: strings.Join(groups, " "),
+			commit: c.rev.Commit, steps: c.steps, view: at.view.Generation, world: at.Generation, mocks: at.mocks,
+			groups: strings.Join(groups, " "),
 		}
 	}
 	t.view = at.view
 	known := t.key != (key{}) && t.key == before.key
 	if known && accepted {
+		before.commit = c
 		return before, nil
 	}
 	if known {
@@ -48,7 +54,6 @@ func (l *Loop) think(ctx context.Context, c commit, at look, was standing) (thou
 		return l.preflight(ctx, t)
 	}
 	if sighted {
-		var err error
 		if t.snapshots, err = l.snapshots(c, groups, at, was); err != nil {
 			return t, err
 		}

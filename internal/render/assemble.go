@@ -9,7 +9,7 @@ import (
 
 // assemble sorts all that was made into a State, and refuses generated objects that a manifest declares too.
 func (r *run) assemble(items []item, low lowered, b desired.Brakes) desired.State {
-	s := desired.State{Routes: low.routes, Schedules: low.schedules, Brakes: b}
+	s := desired.State{Routes: low.routes, Schedules: low.schedules, Splits: low.splits, Brakes: b}
 	seen := make(map[desired.ID]desired.Object, len(items)+len(low.objects))
 	for _, it := range items {
 		o := desired.Object{ID: it.ID, Version: it.version, Origin: it.origin, Content: it.content}
@@ -27,6 +27,7 @@ func (r *run) assemble(items []item, low lowered, b desired.Brakes) desired.Stat
 	slices.SortFunc(s.Objects, func(a, b desired.Object) int { return a.Compare(b.ID) })
 	slices.SortFunc(s.Routes, compareRoutes)
 	slices.SortFunc(s.Schedules, func(a, b desired.Schedule) int { return a.Compare(b.Key) })
+	slices.SortFunc(s.Splits, func(a, b desired.Split) int { return a.Compare(b.Key) })
 	s.Warnings = desired.Problems(append(r.warnings, low.warnings...)).Sorted()
 	return s
 }

@@ -16,8 +16,7 @@ import (
 )
 
 // check returns the items that can be applied, as they will be applied, sorted by ID. What is wrong with the rest is noted.
-// With a namespace in only, all must be there.
-func (r *run) check(items []item, only string) []item {
+func (r *run) check(items []item) []item {
 	s, removed := newScopes(items), newRemoved()
 	out := make([]item, 0, len(items))
 	for _, it := range items {
@@ -25,7 +24,6 @@ func (r *run) check(items []item, only string) []item {
 		c.shape(removed)
 		if len(c.problems) == 0 {
 			c.namespace(s)
-			c.confine(only)
 			c.strip()
 			c.secret()
 			c.configMap()

@@ -15,10 +15,6 @@ import (
 
 func (ck checker) text(at fieldPath, text string, s *schemaProps) {
 	if allowed := allowedValues(s); len(allowed) > 0 && !slices.Contains(allowed, text) {
-		if unsupportedValue(ck.kind, at, text) {
-			ck.problem(at, "%s is not supported yet", text)
-			return
-		}
 		ck.problem(at, "want one of %s; got %q", strings.Join(allowed, ", "), text)
 		return
 	}

@@ -23,8 +23,6 @@ func unsupportedFields(kind string) []string {
 	switch kind {
 	case v1alpha1.KindAPIMock:
 		return []string{"spec.resources", "spec.server", "spec.template"}
-	case v1alpha1.KindTrafficSplit:
-		return []string{"spec.stickiness", "spec.mirror", "spec.steps"}
 	case v1alpha1.KindProxyRoute:
 		return []string{
 			"spec.rules.mirror", "spec.rules.cors", "spec.rules.fault", "spec.rules.rateLimit", "spec.rules.hashPolicy",
@@ -33,10 +31,4 @@ func unsupportedFields(kind string) []string {
 		}
 	}
 	return nil
-}
-
-// unsupportedValue says the same of a value: the outputs of a TrafficSplit that this version does not write.
-func unsupportedValue(kind string, f fieldPath, value string) bool {
-	outputs := kind == v1alpha1.KindTrafficSplit && len(f) > 1 && f[1] == "outputs"
-	return outputs && (value == "Istio" || value == "GatewayAPI")
 }

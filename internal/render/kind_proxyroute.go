@@ -73,6 +73,7 @@ func (rl ruler) route() (desired.Route, bool) {
 	if rule.Backend != nil {
 		actions++
 		route.Backends = rl.backend(*rule.Backend)
+		rl.divide(&route)
 	}
 	if rule.Redirect != nil {
 		actions++

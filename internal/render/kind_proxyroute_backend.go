@@ -2,7 +2,6 @@ package render
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
@@ -60,7 +59,28 @@ func (rl ruler) split(at fieldPath, b v1alpha1.Backend, key desired.Key) []desir
 			rl.didYouMeanOur(v1alpha1.KindTrafficSplit, key))
 		return nil
 	}
-	return slices.Clone(rl.splits[key]) // none where the split is refused: that is reported where it stands
+	s, ok := rl.splits[key]
+	if !ok {
+		return nil // refused: that is reported where it stands
+	}
+	if !s.writes(v1alpha1.OutputEnvoy) {
+		rl.wrong(at.child("split"), "TrafficSplit %s (%s) is not written for Envoy: add Envoy to its outputs", key, s.origin)
+		return nil
+	}
+	return s.backends()
+}
+
+// divide gives a route to a split what else that split says. What is copied is spoken to as the targets are.
+func (rl ruler) divide(route *desired.Route) {
+	b := rl.rule.Backend
+	s, ok := rl.splits[desired.Key{Namespace: cmp.Or(b.Namespace, rl.Namespace), Name: b.Split}]
+	if b.Split == "" || !ok {
+		return
+	}
+	s.divide(route)
+	if route.Mirror != nil {
+		rl.connection(rl.at.child("backend"), *b, &route.Mirror.Upstream)
+	}
 }
 
 // address returns a host outside Kubernetes.

@@ -20,53 +20,66 @@ import (
 // subset makes a Service for some of the pods of another, so that Kubernetes itself keeps its endpoints, and returns it as
 // the upstream of a target.
 func (c *commit) subset(
-	r resource[v1alpha1.TrafficSplitSpec], t v1alpha1.Target, ref backendRef, at fieldPath,
+	s *split, t v1alpha1.Target, ref backendRef, at fieldPath,
 ) (desired.Upstream, bool) {
 	base, declared, err := c.service(ref.Key)
 	switch {
 	case ref.mock:
-		c.refuse(r.problem(at, "a mock has no subsets: they are for a service"))
+		c.refuse(s.problem(at, "a mock has no subsets: they are for a service"))
 	case err != nil:
-		c.refuse(r.problem(ref.name, "%v", err))
+		c.refuse(s.problem(ref.name, "%v", err))
 	case !declared:
-		c.refuse(r.problem(ref.name, "no Service %s in the repository: a subset is made from its selector", ref.Key))
+		c.refuse(s.problem(ref.name, "no Service %s in the repository: a subset is made from its selector", ref.Key))
 	case len(base.Selector) == 0 || base.Type == corev1.ServiceTypeExternalName:
-		c.refuse(r.problem(ref.name, "Service %s (%s) has no selector to make a subset from", ref.Key, base.manifest.origin))
+		c.refuse(s.problem(ref.name, "Service %s (%s) has no selector to make a subset from", ref.Key, base.manifest.origin))
 	default:
-		return c.subsetOf(r, t, ref, at, base)
+		return c.subsetOf(s, t, ref, at, base)
 	}
 	return desired.Upstream{}, false
 }
 
 func (c *commit) subsetOf(
-	r resource[v1alpha1.TrafficSplitSpec], t v1alpha1.Target, ref backendRef, at fieldPath, base service,
+	s *split, t v1alpha1.Target, ref backendRef, at fieldPath, base service,
 ) (desired.Upstream, bool) {
-	selector, ok := maps.Clone(base.Selector), true
-	for _, name := range slices.Sorted(maps.Keys(t.Subset.Labels)) {
-		value := t.Subset.Labels[name]
-		if wrong := wrongLabel(name, value, base.Selector); wrong != "" {
-			c.refuse(r.problem(at.child("labels", name), "%s", wrong))
-			ok = false
-		}
-		selector[name] = value
-	}
-	up, portOK := c.serviceUpstream(r.place, ref, base)
+	selector, ok := maps.Clone(base.Selector), c.subsetLabels(s, t, at, base)
+	maps.Copy(selector, t.Subset.Labels)
+	up, portOK := c.serviceUpstream(s.place, ref, base)
 	if !ok || !portOK {
 		return desired.Upstream{}, false
 	}
-	id := desired.ID{Kind: "Service", Namespace: ref.Namespace, Name: subsetName(r.key(), t.Name, ref.Key, selector)}
+	id := desired.ID{Kind: "Service", Namespace: ref.Namespace, Name: subsetName(s, t.Name, ref.Key, selector)}
 	ports := base.tcpPorts()
 	for i := range ports {
 		ports[i].NodePort = 0
 	}
-	c.generate(r.place, r.source(), id, &corev1.Service{
+	c.generate(s.place, s.source(), id, &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-		ObjectMeta: metav1.ObjectMeta{Name: id.Name, Namespace: id.Namespace, Labels: generatedLabels(r.source())},
-		// Only its endpoints are asked for: it takes no cluster IP.
-		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: selector, Ports: ports},
+		ObjectMeta: metav1.ObjectMeta{Name: id.Name, Namespace: id.Namespace, Labels: generatedLabels(s.source())},
+		Spec:       corev1.ServiceSpec{ClusterIP: s.subsetIP(), Selector: selector, Ports: ports},
 	})
 	up.Service.Name, up.Idle = id.Name, c.idle(id.Namespace, selector)
 	return up, true
+}
+
+// subsetLabels refuses labels that select nothing.
+func (c *commit) subsetLabels(s *split, t v1alpha1.Target, at fieldPath, base service) bool {
+	ok := true
+	for _, name := range slices.Sorted(maps.Keys(t.Subset.Labels)) {
+		if wrong := wrongLabel(name, t.Subset.Labels[name], base.Selector); wrong != "" {
+			c.refuse(s.problem(at.child("labels", name), "%s", wrong))
+			ok = false
+		}
+	}
+	return ok
+}
+
+// subsetIP is the cluster IP that the Service of a subset asks for. Envoy asks for endpoints alone, so it takes none; not
+// every Gateway knows what to do with such a Service.
+func (s *split) subsetIP() string {
+	if s.writes(v1alpha1.OutputGatewayAPI) {
+		return ""
+	}
+	return corev1.ClusterIPNone
 }
 
 // wrongLabel says why a label cannot be added to a selector; "" where it can.
@@ -83,16 +96,23 @@ func wrongLabel(name, value string, selector map[string]string) string {
 	return ""
 }
 
-// subsetName returns "<service>-<target>-<hash>". The selector is part of the hash: other labels are another Service, which
-// comes in before the route switches to it, and the old one goes afterwards.
-func subsetName(split desired.Key, target string, base desired.Key, selector map[string]string) string {
+// subsetName returns "<service>-<target>-<hash>". What cannot be changed is part of the hash, and so is the selector: other
+// labels are another Service, which comes in before the route switches to it, and the old one goes afterwards.
+func subsetName(s *split, target string, base desired.Key, selector map[string]string) string {
+	parts := []string{s.Split.Key.String(), target, base.String(), labels.Set(selector).String()}
+	if s.subsetIP() == "" {
+		parts = append(parts, "cluster IP")
+	}
+	return hashedName(base.Name+"-"+target, parts...)
+}
+
+// hashedName returns a DNS label of a name and a hash over parts.
+func hashedName(name string, parts ...string) string {
 	const digits = 8
-	text := strings.Join([]string{split.String(), target, base.String(), labels.Set(selector).String()}, "\n")
-	sum := sha256.Sum256([]byte(text))
-	hash := hex.EncodeToString(sum[:])[:digits]
-	name := base.Name + "-" + strings.ToLower(target)
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	name = strings.ReplaceAll(strings.ToLower(name), ".", "-")
 	if room := validation.DNS1035LabelMaxLength - digits - 1; len(name) > room {
 		name = name[:room]
 	}
-	return strings.TrimRight(name, "-") + "-" + hash
+	return strings.TrimRight(name, "-") + "-" + hex.EncodeToString(sum[:])[:digits]
 }

@@ -102,7 +102,14 @@ func written(t *testing.T, state desired.State) string {
 			fmt.Fprintf(&b, "# %s (%s)\n", o.ID, o.Origin)
 			continue
 		}
-		fmt.Fprintf(&b, "---\n# %s, of %s (%s)\n%s", o.ID, o.Source, o.Origin, asYAML(t, unpacked(t, o.Content.Object)))
+		text := asYAML(t, unpacked(t, o.Content.Object))
+		if o.Group == istioGroup || o.Group == gatewayGroup {
+			text = inFull(t, o.Content.Object) // where every zero was written on purpose
+		}
+		fmt.Fprintf(&b, "---\n# %s, of %s (%s)\n%s", o.ID, o.Source, o.Origin, text)
+		for i := 1; i < len(o.Steps); i++ {
+			fmt.Fprintf(&b, "---\n# %s, in step %d\n%s", o.ID, i, inFull(t, o.Steps[i].Object["spec"]))
+		}
 	}
 	for _, r := range state.Routes {
 		fmt.Fprintf(&b, "---\n# route %s %s, of %s (%s)\n", strings.Join(r.Hosts, " "), r.Match, r.Source, r.Origin)
@@ -111,6 +118,16 @@ func written(t *testing.T, state desired.State) string {
 		b.WriteString(asYAML(t, r))
 		for _, res := range resources {
 			fmt.Fprintf(&b, "# %s %s\n%s\n", res.TypeURL, res.Name, res.JSON)
+		}
+	}
+	for _, s := range state.Splits {
+		if len(s.Steps) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "---\n# split %s: %s\n", s.Key, s)
+		for i := range s.Steps {
+			s.InForce = i + 1
+			fmt.Fprintf(&b, "# step %d: %s\n", i+1, s)
 		}
 	}
 	for _, s := range state.Schedules {
@@ -163,6 +180,15 @@ func asYAML(t *testing.T, v any) string {
 		t.Fatal(err)
 	}
 	text, err := yaml.Marshal(withoutZeros("", tree))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func inFull(t *testing.T, v any) string {
+	t.Helper()
+	text, err := yaml.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}

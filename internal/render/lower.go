@@ -19,9 +19,10 @@ type commit struct {
 	problems desired.Problems
 	// claims stand beside out.routes: where each route is declared, for conflicts between them.
 	claims []claim
-	// splits are the resolved targets of the splits.
-	splits  map[desired.Key][]desired.Backend
-	schemas map[string]*schemaProps
+	// splits are those that were resolved, and istioClaims what they say of one Service in Istio.
+	splits      map[desired.Key]*split
+	istioClaims map[desired.Key]istioClaim
+	schemas     map[string]*schemaProps
 	// rawNames and rawListeners are what EnvoyConfigs have taken: names by type, and addresses.
 	rawNames     map[string][]rawName
 	rawListeners []bound
@@ -31,8 +32,9 @@ type commit struct {
 // with them is returned as problems, all at once; the rest is lowered all the same.
 func lower(ctx context.Context, in lowering) (lowered, desired.Problems) {
 	c := &commit{
-		lowering: in, index: newIndex(in.others), splits: map[desired.Key][]desired.Backend{},
-		schemas: map[string]*schemaProps{}, rawNames: map[string][]rawName{},
+		lowering: in, index: newIndex(in.others), splits: map[desired.Key]*split{},
+		istioClaims: map[desired.Key]istioClaim{},
+		schemas:     map[string]*schemaProps{}, rawNames: map[string][]rawName{},
 	}
 	table := kinds()
 	for _, m := range in.ours {
@@ -98,6 +100,40 @@ func (c *commit) generate(p place, source desired.Source, id desired.ID, object 
 	c.out.objects = append(c.out.objects, desired.Object{
 		ID: id, Version: made.GroupVersionKind().Version, Origin: p.start, Source: source, Content: made,
 	})
+}
+
+// generateUnstructured adds an object of a kind whose types are none of ours.
+func (c *commit) generateUnstructured(p place, source desired.Source, id desired.ID, content map[string]any) {
+	made := unstructuredOf(content)
+	c.out.objects = append(c.out.objects, desired.Object{
+		ID: id, Version: made.GroupVersionKind().Version, Origin: p.start, Source: source, Content: made,
+	})
+}
+
+func unstructuredOf(content map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: content}
+}
+
+// generated is the content of an object that is made from a resource of ours.
+func generated(source desired.Source, id desired.ID, apiVersion string, spec map[string]any) map[string]any {
+	set := map[string]any{}
+	for name, value := range generatedLabels(source) {
+		set[name] = value
+	}
+	return map[string]any{
+		"apiVersion": apiVersion, "kind": id.Kind,
+		"metadata": map[string]any{"namespace": id.Namespace, "name": id.Name, "labels": set},
+		"spec":     spec,
+	}
+}
+
+// anyList returns a list as it stands in an unstructured object.
+func anyList(list []string) []any {
+	out := make([]any, len(list))
+	for i, text := range list {
+		out[i] = text
+	}
+	return out
 }
 
 // withoutNulls takes away what the types of Kubernetes write although it is not set (creationTimestamp: null).

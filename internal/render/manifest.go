@@ -42,5 +42,6 @@ type lowered struct {
 	objects   []desired.Object
 	routes    []desired.Route
 	schedules []desired.Schedule
+	splits    []desired.Split
 	warnings  []desired.Problem
 }

@@ -38,11 +38,13 @@ nameReference:
   fieldSpecs:
   - {group: tidelock.dev, kind: ProxyRoute, path: spec/rules/backend/service}
   - {group: tidelock.dev, kind: TrafficSplit, path: spec/targets/service}
+  - {group: tidelock.dev, kind: TrafficSplit, path: spec/mirror/service}
 - kind: APIMock
   group: tidelock.dev
   fieldSpecs:
   - {group: tidelock.dev, kind: ProxyRoute, path: spec/rules/backend/mock}
   - {group: tidelock.dev, kind: TrafficSplit, path: spec/targets/mock}
+  - {group: tidelock.dev, kind: TrafficSplit, path: spec/mirror/mock}
 - kind: TrafficSplit
   group: tidelock.dev
   fieldSpecs:

@@ -50,8 +50,8 @@ func checkRoute(r *desired.Route, message *routev3.Route) desired.Problems {
 	if r.Direct != nil && len(r.Direct.Body) > maxBody {
 		add("directResponse.body", fmt.Sprintf("is %d bytes long; Envoy takes at most %d", len(r.Direct.Body), maxBody))
 	}
-	for _, t := range r.Backends {
-		if d := t.Upstream.ConnectTimeout; d < 0 || d > maxDuration {
+	for u := range r.Upstreams() {
+		if d := u.ConnectTimeout; d < 0 || d > maxDuration {
 			add("backend.connectTimeout", fmt.Sprintf("%s must be more than 0s and at most %s", d, maxDuration))
 		}
 	}

@@ -58,6 +58,9 @@ func clusterName(u desired.Upstream) string {
 // clusterSettings spells what is not a default; only what makes a difference to the cluster counts.
 func clusterSettings(u desired.Upstream) string {
 	var parts []string
+	if u.Balancer != desired.RoundRobin {
+		parts = append(parts, string(u.Balancer))
+	}
 	if speaksHTTP2(u) {
 		parts = append(parts, "http2")
 	}
@@ -100,6 +103,7 @@ func buildCluster(u namedUpstream) (*clusterv3.Cluster, error) {
 	out := &clusterv3.Cluster{
 		Name:           u.name,
 		ConnectTimeout: durationpb.New(connectTimeout(u.Upstream)),
+		LbPolicy:       balancerOf(u.Upstream),
 	}
 	if isService(u.Upstream) {
 		out.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
@@ -132,6 +136,17 @@ func buildCluster(u namedUpstream) (*clusterv3.Cluster, error) {
 		out.TransportSocket = socket
 	}
 	return out, nil
+}
+
+func balancerOf(u desired.Upstream) clusterv3.Cluster_LbPolicy {
+	switch u.Balancer {
+	case desired.RingHash:
+		return clusterv3.Cluster_RING_HASH
+	case desired.Maglev:
+		return clusterv3.Cluster_MAGLEV
+	case desired.RoundRobin:
+	}
+	return clusterv3.Cluster_ROUND_ROBIN
 }
 
 // dnsCluster resolves a host name. With no family set IPv4 is preferred: a proxy without an IPv6 route cannot use the other.

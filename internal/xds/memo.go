@@ -80,10 +80,11 @@ func sameSecret(a, b Secret) bool {
 // sameRoute reports whether a and b are built alike: everything but where they stand in the repository.
 func sameRoute(a, b *desired.Route) bool {
 	return a == b ||
-		a.Source == b.Source && a.Force == b.Force && a.Listener == b.Listener &&
+		a.Source == b.Source && a.Split == b.Split && a.Force == b.Force && a.Listener == b.Listener &&
 			slices.Equal(a.Proxies, b.Proxies) && slices.Equal(a.Hosts, b.Hosts) &&
 			sameMatch(a.Match, b.Match) &&
 			slices.EqualFunc(a.Backends, b.Backends, sameBackend) &&
+			samePointer(a.Sticky, b.Sticky, equal) && samePointer(a.Mirror, b.Mirror, sameMirror) &&
 			samePointer(a.Direct, b.Direct, equal) &&
 			samePointer(a.Redirect, b.Redirect, sameRedirect) &&
 			a.Rewrite.Host == b.Rewrite.Host && a.Rewrite.Path == b.Rewrite.Path &&
@@ -109,10 +110,17 @@ func sameMatch(a, b desired.Match) bool {
 }
 
 func sameBackend(a, b desired.Backend) bool {
-	x, y := a.Upstream, b.Upstream
-	tls := samePointer(x.TLS, y.TLS, equal)
-	x.TLS, y.TLS = nil, nil
-	return a.Name == b.Name && a.Weight == b.Weight && tls && x == y
+	return a.Name == b.Name && a.Weight == b.Weight && sameUpstream(a.Upstream, b.Upstream)
+}
+
+func sameMirror(a, b desired.Mirror) bool {
+	return a.Percent == b.Percent && sameUpstream(a.Upstream, b.Upstream)
+}
+
+func sameUpstream(a, b desired.Upstream) bool {
+	tls := samePointer(a.TLS, b.TLS, equal)
+	a.TLS, b.TLS = nil, nil
+	return tls && a == b
 }
 
 func sameRedirect(a, b desired.Redirect) bool {

@@ -144,10 +144,8 @@ func (b *builder) adoptWanted() {
 			continue
 		}
 		for _, r := range b.users(w.name) {
-			for _, t := range r.Backends {
-				if clusterName(t.Upstream) == w.name {
-					b.upstreams[w.name] = namedUpstream{Upstream: t.Upstream, name: w.name}
-				}
+			if u, ok := upstreamOf(r, w.name); ok {
+				b.upstreams[w.name] = namedUpstream{Upstream: u, name: w.name}
 			}
 		}
 	}

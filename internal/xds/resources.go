@@ -115,16 +115,25 @@ func (b *builder) noteWaiting(name string, users []*desired.Route) {
 
 // users returns the routes that name a cluster, those in force first. It looks at every route: for what is rare.
 func (b *builder) users(cluster string) []*desired.Route {
-	names := func(t desired.Backend) bool { return clusterName(t.Upstream) == cluster }
 	var out []*desired.Route
 	for _, routes := range [][]desired.Route{b.inForce, b.known} {
 		for i := range routes {
-			if slices.ContainsFunc(routes[i].Backends, names) {
+			if _, ok := upstreamOf(&routes[i], cluster); ok {
 				out = append(out, &routes[i])
 			}
 		}
 	}
 	return out
+}
+
+// upstreamOf returns what a route sends requests to under the name of a cluster.
+func upstreamOf(r *desired.Route, cluster string) (desired.Upstream, bool) {
+	for u := range r.Upstreams() {
+		if clusterName(*u) == cluster {
+			return *u, true
+		}
+	}
+	return desired.Upstream{}, false
 }
 
 // routes returns every route of t.

@@ -1,7 +1,6 @@
 package xds
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -55,12 +54,23 @@ func (b *builtRoute) forward(r *desired.Route, w World) {
 		return
 	}
 	if len(absent) > 0 {
-		b.note = "the share of " + strings.Join(absent, ", ") + " is answered 503: it is not there yet"
+		b.say("the share of " + strings.Join(absent, ", ") + " is answered 503: it is not there yet")
 	}
-	for _, t := range r.Backends {
-		b.upstreams = append(b.upstreams, namedUpstream{name: clusterName(t.Upstream), Upstream: t.Upstream})
+	if m := r.Mirror; m != nil && isAbsent(m.Upstream, w) {
+		b.say("no request is mirrored: Service " + m.Upstream.Service.String() + " is not there yet")
+	}
+	for u := range r.Upstreams() {
+		b.upstreams = append(b.upstreams, namedUpstream{name: clusterName(*u), Upstream: *u})
 	}
 	b.message.Action = &routev3.Route_Route{Route: routeAction(r, b.upstreams)}
+}
+
+// say adds to what the status says.
+func (b *builtRoute) say(text string) {
+	if b.note != "" {
+		b.note += "; "
+	}
+	b.note += text
 }
 
 // unavailable answers 503 and says why, to the client and in the status.
@@ -90,22 +100,17 @@ func absentServices(targets []desired.Backend, w World) []string {
 	return slices.Compact(names)
 }
 
+// routeAction sends requests to upstreams: those of r's backends, and after them that of its mirror.
 func routeAction(r *desired.Route, upstreams []namedUpstream) *routev3.RouteAction {
-	action := &routev3.RouteAction{}
-	if len(upstreams) == 1 {
+	action := &routev3.RouteAction{HashPolicy: hashPolicy(r.Sticky)}
+	if len(r.Backends) == 1 {
 		action.ClusterSpecifier = &routev3.RouteAction_Cluster{Cluster: upstreams[0].name}
 	} else {
-		weighted := &routev3.WeightedCluster{}
-		for i, u := range upstreams {
-			weighted.Clusters = append(weighted.Clusters, &routev3.WeightedCluster_ClusterWeight{
-				Name: u.name, Weight: wrapperspb.UInt32(r.Backends[i].Weight),
-			})
-		}
-		// The order of targets in the file means nothing.
-		slices.SortStableFunc(weighted.Clusters, func(a, b *routev3.WeightedCluster_ClusterWeight) int {
-			return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Weight.Value, b.Weight.Value))
-		})
+		weighted := weightedClusters(r, upstreams)
 		action.ClusterSpecifier = &routev3.RouteAction_WeightedClusters{WeightedClusters: weighted}
+	}
+	if r.Mirror != nil {
+		action.RequestMirrorPolicies = mirrorPolicy(upstreams[len(r.Backends)].name, r.Mirror.Percent)
 	}
 	applyRewrite(action, r.Match, r.Rewrite)
 	if r.Timeout != nil {

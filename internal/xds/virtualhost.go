@@ -12,7 +12,7 @@ import (
 // hostMemo is a virtual host as it was built, and all that it was built from.
 type hostMemo struct {
 	routes []*desired.Route
-	// absent are the pending Services among their backends that did not exist.
+	// absent are the pending Services that they send requests to and that did not exist.
 	absent []ServicePort
 
 	wire      []byte
@@ -64,9 +64,9 @@ func (b *builder) virtualHost(key hostKey, routes []*desired.Route) (hostMemo, e
 func (b *builder) absentPorts(routes []*desired.Route) []ServicePort {
 	var out []ServicePort
 	for _, r := range routes {
-		for i := range r.Backends {
-			if isAbsent(r.Backends[i].Upstream, b.world) {
-				out = append(out, servicePort(r.Backends[i].Upstream))
+		for u := range r.Upstreams() {
+			if isAbsent(*u, b.world) {
+				out = append(out, servicePort(*u))
 			}
 		}
 	}

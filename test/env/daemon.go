@@ -18,8 +18,6 @@ const (
 // daemon is a running `localcluster up`.
 type daemon struct {
 	plane *ControlPlane
-	// host is the address at which pods reach servers of this machine; empty where there is no node.
-	host string
 
 	cmd *exec.Cmd
 	// stdin carries commands and is the lifeline: the daemon stops when it closes, which the kernel sees to
@@ -35,7 +33,6 @@ type event struct {
 	Component  string `json:"component"`
 	Error      string `json:"error"`
 	Kubeconfig string `json:"kubeconfig"`
-	Host       string `json:"host"`
 }
 
 // startDaemon returns when the API server is ready.
@@ -71,7 +68,7 @@ func startDaemon(logPath string, flags ...string) (*daemon, error) {
 	if d.plane, err = connect(ready.Kubeconfig); err != nil {
 		return nil, errors.Join(err, d.stop())
 	}
-	d.plane.daemon, d.host = d, ready.Host
+	d.plane.daemon = d
 	return d, nil
 }
 

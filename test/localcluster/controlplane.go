@@ -18,9 +18,6 @@ const (
 	apiServerName         = "kube-apiserver"
 	controllerManagerName = "kube-controller-manager"
 	schedulerName         = "kube-scheduler"
-	runtimeName           = "containerd"
-	kubeletName           = "kubelet"
-	proxyName             = "kube-proxy"
 )
 
 const (
@@ -38,17 +35,10 @@ type controlPlane struct {
 	apiPort  int
 	etcdURL  string
 	etcdPeer string
-
-	// node is nil where there is none.
-	node *node
 }
 
 func (c controlPlane) server() string {
-	host := loopback
-	if c.node != nil {
-		host = c.node.Network.Node.String()
-	}
-	return fmt.Sprintf("https://%s:%d", host, c.apiPort)
+	return fmt.Sprintf("https://%s:%d", loopback, c.apiPort)
 }
 
 // kubeconfigPath is where the kubeconfig of a user of ours stands; the admin's is what up reports.
@@ -65,7 +55,7 @@ func (c controlPlane) writeKubeconfigs() error {
 	if err != nil {
 		return fmt.Errorf("read the CA: %w", err)
 	}
-	for _, user := range []string{pki.Admin, pki.ControllerManager, pki.Scheduler, pki.Kubelet, pki.Proxy} {
+	for _, user := range []string{pki.Admin, pki.ControllerManager, pki.Scheduler} {
 		cert, err := os.ReadFile(c.certs.Cert(user))
 		if err != nil {
 			return fmt.Errorf("read the certificate of %s: %w", user, err)
@@ -75,10 +65,7 @@ func (c controlPlane) writeKubeconfigs() error {
 			return fmt.Errorf("read the key of %s: %w", user, err)
 		}
 		config := api.NewConfig()
-		config.Clusters["local"] = &api.Cluster{
-			// By name, because a node's address differs from start to start and the certificate does not.
-			Server: c.server(), CertificateAuthorityData: ca, TLSServerName: pki.ServerName,
-		}
+		config.Clusters["local"] = &api.Cluster{Server: c.server(), CertificateAuthorityData: ca}
 		config.AuthInfos[user] = &api.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}
 		config.Contexts["local"] = &api.Context{Cluster: "local", AuthInfo: user}
 		config.CurrentContext = "local"
@@ -90,11 +77,7 @@ func (c controlPlane) writeKubeconfigs() error {
 }
 
 func (c controlPlane) ready() event {
-	e := event{Event: "ready", Kubeconfig: c.kubeconfigPath(pki.Admin), Server: c.server(), Dir: c.dir}
-	if c.node != nil {
-		e.Host, e.Pods = c.node.Network.Host.String(), c.node.Network.Pods.String()
-	}
-	return e
+	return event{Event: "ready", Kubeconfig: c.kubeconfigPath(pki.Admin), Server: c.server(), Dir: c.dir}
 }
 
 func (c controlPlane) etcdArgs() []string {
@@ -112,8 +95,10 @@ func (c controlPlane) etcdArgs() []string {
 }
 
 func (c controlPlane) apiServerArgs() []string {
-	args := []string{
+	return []string{
 		"--etcd-servers=" + c.etcdURL,
+		"--bind-address=" + loopback,
+		"--advertise-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(c.apiPort),
 		"--permit-port-sharing",
 		"--tls-cert-file=" + c.certs.Cert(pki.APIServer),
@@ -124,17 +109,10 @@ func (c controlPlane) apiServerArgs() []string {
 		"--service-account-signing-key-file=" + c.certs.Key(pki.ServiceAccounts),
 		"--service-cluster-ip-range=" + serviceRange,
 		"--authorization-mode=Node,RBAC",
-		"--profiling=false",
-	}
-	if c.node != nil {
-		return append(args, c.node.apiServerArgs(c.certs)...)
-	}
-	return append(args,
-		"--bind-address="+loopback,
-		"--advertise-address="+loopback,
 		// A loopback address is refused as an endpoint of the kubernetes Service.
 		"--endpoint-reconciler-type=none",
-	)
+		"--profiling=false",
+	}
 }
 
 func (c controlPlane) controllerManagerArgs() []string {

@@ -7,7 +7,7 @@ SHELL := bash
 
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-MODULES := . test/localcluster
+MODULES := . test/localcluster test/bench
 
 # Packages tested at once: each may run a control plane and an Envoy of its own.
 TEST_PARALLEL ?= 2
@@ -51,6 +51,7 @@ check: lint test current ## Everything that CI checks: lint, tests, generated co
 lint: ## Run the linters, formatting among them
 	$(GOLANGCI_LINT) run ./...
 	cd test/localcluster && $(GOLANGCI_LINT) run ./internal/... && $(GOLANGCI_LINT) run --fast-only ./...
+	cd test/bench && go vet ./... && $(GOLANGCI_LINT) run --fast-only ./...
 
 current: ## Check that generated code and the modules' files are current
 	@tools/current.sh make --no-print-directory generate
@@ -65,8 +66,9 @@ generate: ## Generate deep copies in api/ and the CRDs in deploy/crds
 golden: ## Rewrite the golden files: review them as source
 	go test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -r -n1 dirname | sort -u) -update
 
-bench: ## Run the benchmarks (BENCH=<pattern> PACKAGES=<packages>)
+bench: build cluster ## Measure: the packages' benchmarks, then the line beside its peers (BENCH=<pattern> PACKAGES=<packages>)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PACKAGES)
+	cd test/bench && go run . -root ../..
 
 cluster: ## Build the local control plane: minutes the first time, then only when it changes
 	@$(if $(CLUSTER),echo "using the cluster of $(CLUSTER)",tools/cluster.sh)

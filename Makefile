@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build test check lint current fmt generate golden bench cluster envoy deps clean
+.PHONY: help demo build test test-interop check lint current fmt generate golden bench cluster envoy deps clean
 
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -44,6 +44,10 @@ test: cluster envoy ## Run all tests, with the race detector, against a real API
 	@tools/deps.sh cc
 	CGO_ENABLED=1 go test -race -shuffle=on -tags e2e -timeout 20m -p $(TEST_PARALLEL) $(PACKAGES)
 	cd test/localcluster && go test ./...
+
+test-interop: ## Hold the mock against published OpenAPI documents and another validator (npm, Python)
+	@tools/interop.sh
+	go test -tags interop -timeout 20m -count 1 -v ./test/interop
 
 check: lint test current ## Everything that CI checks: lint, tests, generated code, modules
 

@@ -3,6 +3,7 @@ package mock
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/tidelock/tidelock/internal/openapi"
@@ -17,35 +18,75 @@ const (
 	hardCalls = 100_000
 )
 
-// generate returns a value that fits the schema, as JSON: always the same for the same schema. total is the size of what
+// recipe says how a value is made.
+type recipe struct {
+	// use leaves out what the other side alone may send.
+	use openapi.Use
+	// seed has values vary with it; 0 makes the plainest ones, examples first.
+	seed uint64
+	// total is the size of what was made before for the document.
+	total int
+}
+
+// generate returns what is answered for a schema, as JSON: always the same for the same schema. total is the size of what
 // was generated before for the document.
 func generate(validator *openapi.Validator, root, schema *openapi.Node, total int) ([]byte, error) {
+	return recipe{use: openapi.InResponse, total: total}.make(validator, root, schema)
+}
+
+// Sample returns a value that fits a schema of the document root, as JSON, as one side would send it. It is the same for
+// the same seed; seed 0 makes the plainest value, of the examples where the schema has some.
+func Sample(root, schema *openapi.Node, use openapi.Use, seed uint64) ([]byte, error) {
+	return recipe{use: use, seed: seed}.make(openapi.NewValidator(root), root, schema)
+}
+
+// make returns a value that fits the schema. What is made is held against the schema once more: it fits, or there is an
+// error that says why.
+func (r recipe) make(validator *openapi.Validator, root, schema *openapi.Node) ([]byte, error) {
 	g := generator{
-		root: root, validator: validator, v31: root.Member("openapi").Text() >= "3.1", soft: softSize,
+		recipe: r, root: root, validator: validator, v31: root.Member("openapi").Text() >= "3.1", soft: softSize,
 		active: map[*openapi.Node]bool{},
 	}
-	if total > softTotal {
+	if r.total > softTotal {
 		g.soft = 0
+	}
+	if r.seed != 0 {
+		g.random = rand.New(rand.NewPCG(r.seed, r.seed)) //nolint:gosec // values that are made up, and the same for a seed
 	}
 	b, ok := g.value(nil, schema)
 	switch {
 	case g.over:
 		return nil, errors.New("the schema is too large to make a value of: give an example")
 	case ok:
-		return b, nil
+		return b, g.verify(schema, b)
 	case g.blocked != nil:
 		return nil, fmt.Errorf("schema %s can never be finite: it requires itself", g.name(g.blocked))
 	}
-	return nil, errors.New("no value fits the schema: give an example")
+	return nil, errors.New("no value was found that fits the schema: give an example")
+}
+
+// verify holds what was made against the whole schema.
+func (g *generator) verify(schema *openapi.Node, b []byte) error {
+	value, err := openapi.Parse(b)
+	if err != nil {
+		return fmt.Errorf("a value of the schema: %w", err)
+	}
+	if wrong := g.validator.Validate(schema, value, g.use); len(wrong) > 0 {
+		return fmt.Errorf("no value was found that fits the schema (%s): give an example", wrong[0])
+	}
+	return nil
 }
 
 type generator struct {
+	recipe
 	root      *openapi.Node
 	validator *openapi.Validator
 	v31       bool
 	soft      int
 	active    map[*openapi.Node]bool // the schemas that are being made
 	blocked   *openapi.Node          // the last one that would have been made within itself
+	random    *rand.Rand             // nil where values do not vary
+	variant   int                    // which of several values to make
 	depth     int
 	calls     int
 	over      bool
@@ -61,14 +102,17 @@ func (g *generator) name(schema *openapi.Node) string {
 	return "of this operation"
 }
 
+// pick returns a number that says which of several values to make.
+func (g *generator) pick() int {
+	const values = 1 << 20
+	if g.random != nil {
+		return g.random.IntN(values) + g.variant
+	}
+	return g.variant
+}
+
 // lean reports whether a soft bound is reached.
 func (g *generator) lean(b []byte) bool { return g.depth > softDepth || len(b) > g.soft }
-
-// view is a set of schemas that one value has to fit, with the choices made among their alternatives.
-type view struct {
-	schemas []*openapi.Node
-	chosen  []*openapi.Node // the lists of oneOf and anyOf from which one was taken
-}
 
 // value appends a value that fits all schemas. It says false where there is none without going in circles; then what was
 // appended means nothing.
@@ -118,27 +162,13 @@ func (g *generator) with(b []byte, v view, add []*openapi.Node) ([]byte, bool) {
 		g.active[schema] = true
 		defer delete(g.active, schema)
 	}
-	if given := g.given(v); given != nil {
-		return append(b, given.JSON()...), true
+	if out, ok := g.given(b, v); ok {
+		return out, true
 	}
-	if alternatives := v.choice(); alternatives != nil {
-		return g.choose(b, v, alternatives)
+	if c, ok := v.choice(); ok {
+		return g.choose(b, v, c)
 	}
 	return g.typed(b, v)
-}
-
-// choose takes the first alternative that leads to a value.
-func (g *generator) choose(b []byte, v view, alternatives *openapi.Node) ([]byte, bool) {
-	v.chosen = append(slices.Clone(v.chosen), alternatives)
-	mark := len(b)
-	for _, alternative := range alternatives.Elements() {
-		out, ok := g.with(b[:mark], v, []*openapi.Node{alternative})
-		if ok {
-			return out, true
-		}
-		b = out
-	}
-	return b[:mark], false
 }
 
 // expand adds a schema, what it refers to, and what its allOf says. It says false where one of them is being made
@@ -161,8 +191,12 @@ func (g *generator) expand(v *view, schema *openapi.Node) bool {
 	ref := schema.Member("$ref")
 	if ref.Kind() != openapi.String || g.v31 {
 		v.schemas = append(v.schemas, schema)
+		*v = v.discriminated(schema)
 	}
 	if ref.Kind() == openapi.String {
+		if v.named == "" {
+			v.named = ref.Text()
+		}
 		if !g.expand(v, g.root.Resolve(ref.Text())) {
 			return false
 		}
@@ -176,49 +210,4 @@ func (g *generator) expand(v *view, schema *openapi.Node) bool {
 		}
 	}
 	return true
-}
-
-// given returns the value that the schemas name themselves: an example, a default, a const or the first of an enum. It
-// has to fit all of them: an example of one part lacks what the others add, and a default may be {} for "as below".
-func (g *generator) given(v view) *openapi.Node {
-	for _, find := range []func(*openapi.Node) *openapi.Node{
-		func(s *openapi.Node) *openapi.Node { return s.Member("example") },
-		func(s *openapi.Node) *openapi.Node { return first(s.Member("examples")) },
-		func(s *openapi.Node) *openapi.Node { return s.Member("default") },
-		func(s *openapi.Node) *openapi.Node { return s.Member("const") },
-		func(s *openapi.Node) *openapi.Node { return first(s.Member("enum")) },
-	} {
-		for _, schema := range v.schemas {
-			if value := find(schema); value != nil && g.fits(v, value) {
-				return value
-			}
-		}
-	}
-	return nil
-}
-
-// fits reports whether a value fits all schemas of a view.
-func (g *generator) fits(v view, value *openapi.Node) bool {
-	return !slices.ContainsFunc(v.schemas, func(s *openapi.Node) bool {
-		return len(g.validator.Validate(s, value, openapi.InResponse)) > 0
-	})
-}
-
-func first(n *openapi.Node) *openapi.Node {
-	if items := n.Elements(); len(items) > 0 {
-		return items[0]
-	}
-	return nil
-}
-
-// choice returns the next list of alternatives of which none was taken yet.
-func (v view) choice() *openapi.Node {
-	for _, schema := range v.schemas {
-		for _, keyword := range []string{"oneOf", "anyOf"} {
-			if list := schema.Member(keyword); list.Len() > 0 && !slices.Contains(v.chosen, list) {
-				return list
-			}
-		}
-	}
-	return nil
 }

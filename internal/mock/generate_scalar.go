@@ -1,133 +1,111 @@
 package mock
 
 import (
-	"math/big"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tidelock/tidelock/internal/openapi"
 )
 
-// size reads a keyword that counts.
-func (v view) size(name string, otherwise int) int {
-	n := v.keyword(name)
-	if n.Kind() != openapi.Number {
-		return otherwise
+// text returns a text of the right format, pattern and length.
+func (g *generator) text(v view) (string, bool) {
+	least, most := v.limits("minLength", "maxLength")
+	n := g.pick()
+	format := v.keyword("format").Text()
+	s, ok := formatted(format, n, least)
+	if patterns := v.all("pattern"); len(patterns) > 0 {
+		return patterned(s, patterns, n, least, most)
 	}
-	r, ok := new(big.Rat).SetString(n.Text())
-	if !ok || !r.IsInt() || !r.Num().IsInt64() {
-		return otherwise
+	if ok {
+		return s, true // a format says more than a length that it cannot have
 	}
-	return int(r.Num().Int64())
+	if n > 0 {
+		s += strconv.Itoa(n)
+	}
+	if length := len(s); length < least { // all of them are ASCII
+		s += strings.Repeat("s", least-length)
+	}
+	if most >= 0 && most < len(s) {
+		s = s[len(s)-most:] // what differs stands at the end
+		if n == 0 {
+			s = "string"[:min(most, len("string"))]
+		}
+	}
+	return s, true
 }
 
-// formatted returns a text of a format that is one of OpenAPI's or JSON Schema's.
-func formatted(format string) string {
+// patterned returns a text that matches all patterns: plain where that does, else one that is made from a pattern.
+func patterned(plain string, patterns []*openapi.Node, n, least, most int) (string, bool) {
+	suits := func(s string) bool {
+		length := utf8.RuneCountInString(s)
+		return length >= least && (most < 0 || length <= most) && !slices.ContainsFunc(patterns, func(p *openapi.Node) bool {
+			re, err := openapi.CompilePattern(p.Text())
+			return err == nil && !re.MatchString(s)
+		})
+	}
+	if suits(plain) && n == 0 {
+		return plain, true
+	}
+	for _, p := range patterns {
+		for _, spare := range []int{0, 1, least, least / 2} {
+			if s, ok := matchingAtLeast(p.Text(), n, spare); ok && suits(s) {
+				return s, true
+			}
+		}
+	}
+	return plain, suits(plain)
+}
+
+// formatted returns a text of a format that is one of OpenAPI's or JSON Schema's, the n-th of them, of a length at least
+// where that can be. It says false for another format.
+func formatted(format string, n, least int) (string, bool) {
+	pad := func(s string) string { return strings.Repeat("a", max(0, least-len(s))) }
+	number := ""
+	if n > 0 {
+		number = strconv.Itoa(n)
+	}
+	const days, clock = 28, 60
+	two := func(n int) string { return string([]byte{'0' + byte(n/10%10), '0' + byte(n%10)}) } //nolint:gosec // digits
 	switch format {
 	case "date":
-		return "2024-01-01"
+		return "2024-01-" + two(1+n%days), true
 	case "date-time":
-		return "2024-01-01T00:00:00Z"
+		return "2024-01-" + two(1+n/clock%days) + "T00:00:" + two(n%clock) + "Z", true
 	case "time":
-		return "00:00:00Z"
+		return "00:00:" + two(n%clock) + "Z", true
 	case "duration":
-		return "PT1S"
+		return "PT" + strconv.Itoa(1+n) + "S", true
 	case "uuid":
-		return "00000000-0000-4000-8000-000000000000"
+		const digits = 12
+		tail := strconv.FormatInt(int64(n), 16)
+		return "00000000-0000-4000-8000-" + strings.Repeat("0", digits-len(tail)) + tail, true
 	case "email", "idn-email":
-		return "user@example.com"
+		return "user" + number + pad("user@example.com"+number) + "@example.com", true
 	case "hostname", "idn-hostname":
-		return "example.com"
+		if n > 0 {
+			return "host" + number + ".example.com", true
+		}
+		return "example.com", true
 	case "uri", "url", "iri":
-		return "https://example.com/"
+		return "https://example.com/" + number + pad("https://example.com/"+number), true
 	case "uri-reference", "iri-reference":
-		return "/"
+		return "/" + number + pad("/"+number), true
+	case "uri-template":
+		return "/" + number + "{id}", true
 	case "ipv4":
-		return "192.0.2.1"
+		return "192.0.2." + strconv.Itoa(1+n%254), true
 	case "ipv6":
-		return "2001:db8::1"
+		return "2001:db8::" + strconv.FormatInt(int64(1+n%0xfffe), 16), true
+	case "json-pointer":
+		return "/" + strconv.Itoa(n), true
+	case "relative-json-pointer":
+		return strconv.Itoa(n), true
+	case "regex":
+		return "^" + number + "a*$", true
 	case "byte":
-		return "c3RyaW5n" // "string"
+		return "c3RyaW5n" + strings.Repeat("c3Ry", max(0, least-len("c3RyaW5n")+3)/4), true // "string"
 	}
-	return "string"
-}
-
-// text returns a text of the right format and length. A pattern is not looked at.
-func (v view) text() string {
-	s := formatted(v.keyword("format").Text())
-	const longest = hardSize
-	if least := min(v.size("minLength", 0), longest); utf8.RuneCountInString(s) < least {
-		s += strings.Repeat("s", least-utf8.RuneCountInString(s))
-	}
-	if most := v.size("maxLength", -1); most >= 0 && most < len(s) {
-		s = s[:most] // all of them are ASCII
-	}
-	return s
-}
-
-// number returns the number nearest to 0, from above where it can be, that is within the bounds.
-func (v view) number(integer bool) string {
-	zero, one := new(big.Rat), big.NewRat(1, 1)
-	step := one
-	if m := rat(v.keyword("multipleOf")); m != nil && m.Sign() > 0 {
-		step = m
-	}
-	low, lowOut := v.bound("minimum", "exclusiveMinimum")
-	high, highOut := v.bound("maximum", "exclusiveMaximum")
-	if (low == nil || low.Cmp(zero) < 0 || low.Cmp(zero) == 0 && !lowOut) &&
-		(high == nil || high.Cmp(zero) > 0 || high.Cmp(zero) == 0 && !highOut) {
-		return "0"
-	}
-	if low != nil && low.Sign() >= 0 {
-		return decimal(multiple(low, step, lowOut, 1, integer || v.keyword("multipleOf") != nil))
-	}
-	return decimal(multiple(high, step, highOut, -1, integer || v.keyword("multipleOf") != nil))
-}
-
-// multiple returns the multiple of step that is nearest to bound, on the side of sign; bound itself where only that is
-// asked for.
-func multiple(bound, step *big.Rat, exclusive bool, sign int, whole bool) *big.Rat {
-	if !whole && !exclusive {
-		return bound
-	}
-	n := new(big.Rat).Quo(bound, step)
-	q := new(big.Int).Div(n.Num(), n.Denom()) // rounds down
-	out := new(big.Rat).Mul(new(big.Rat).SetInt(q), step)
-	stepped := func() { out.Add(out, new(big.Rat).Mul(step, big.NewRat(int64(sign), 1))) }
-	if sign > 0 && out.Cmp(bound) < 0 {
-		stepped()
-	}
-	if exclusive && out.Cmp(bound) == 0 {
-		stepped()
-	}
-	return out
-}
-
-func rat(n *openapi.Node) *big.Rat {
-	if n.Kind() != openapi.Number {
-		return nil
-	}
-	r, ok := new(big.Rat).SetString(n.Text())
-	if !ok {
-		return nil
-	}
-	return r
-}
-
-// bound returns a bound, and whether it is excluded: by the boolean of OpenAPI 3.0 or the number of 3.1.
-func (v view) bound(inclusive, exclusive string) (*big.Rat, bool) {
-	in, ex := rat(v.keyword(inclusive)), v.keyword(exclusive)
-	if r := rat(ex); r != nil {
-		return r, true
-	}
-	return in, ex.IsTrue()
-}
-
-// decimal returns r as a JSON number.
-func decimal(r *big.Rat) string {
-	if r.IsInt() {
-		return r.Num().String()
-	}
-	const digits = 17
-	return strings.TrimRight(r.FloatString(digits), "0")
+	return "string", false
 }

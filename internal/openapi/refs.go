@@ -217,14 +217,19 @@ func (b *bundler) parseRef(ref *Node) (target, error) {
 	return t, nil
 }
 
-// atPointer walks a JSON pointer, through references where they stand in the way.
+// atPointer walks a JSON pointer, through references where they stand in the way: beside a $ref there may be more ($defs).
 func (b *bundler) atPointer(n *Node, pointer string, depth int) (*Node, error) {
 	if depth > maxChain {
 		return nil, fmt.Errorf("references without end on the way to #%s", pointer)
 	}
 	rest := pointer
 	for rest != "" {
-		if ref := n.Member("$ref"); ref.Kind() == String {
+		token, behind := rest[1:], ""
+		if i := strings.IndexByte(token, '/'); i >= 0 {
+			token, behind = token[:i], token[i:]
+		}
+		next := n.step(unescapePointer(token))
+		if ref := n.Member("$ref"); next == nil && ref.Kind() == String {
 			t, err := b.parseRef(ref)
 			if err != nil {
 				return nil, err
@@ -235,14 +240,10 @@ func (b *bundler) atPointer(n *Node, pointer string, depth int) (*Node, error) {
 			}
 			return b.atPointer(src.root, t.pointer+rest, depth+1)
 		}
-		var token string
-		token, rest = rest[1:], ""
-		if i := strings.IndexByte(token, '/'); i >= 0 {
-			token, rest = token[:i], token[i:]
-		}
-		if n = n.step(unescapePointer(token)); n == nil {
+		if next == nil {
 			return nil, fmt.Errorf("nothing at #%s", pointer)
 		}
+		n, rest = next, behind
 	}
 	return n, nil
 }

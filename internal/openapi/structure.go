@@ -193,6 +193,9 @@ func (k Kind) article() string {
 }
 
 func (s *structure) schema(at spot) {
+	if ref := at.node.Member("$dynamicRef"); s.v31 && ref != nil {
+		s.refuse(ref, at.where, "$dynamicRef is not supported: write $ref, with a JSON pointer")
+	}
 	types := []string{"string", "number", "integer", "boolean", "array", "object"}
 	if s.v31 {
 		types = append(types, "null")

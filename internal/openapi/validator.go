@@ -35,8 +35,7 @@ func (v Violation) String() string {
 }
 
 // Validator checks values against the schemas of one document: by JSON Schema 2020-12 for OpenAPI 3.1, by OpenAPI's own
-// dialect for 3.0. Numbers are compared exactly. Formats are not asserted, and unevaluatedProperties and
-// unevaluatedItems are not looked at. It is for one goroutine.
+// dialect for 3.0. Numbers are compared exactly. Formats are not asserted. It is for one goroutine.
 type Validator struct {
 	root     *Node
 	v31      bool
@@ -125,8 +124,10 @@ func (r *run) check(schema, value *Node, at string) {
 		r.checkString(schema, value, at)
 	case Array:
 		r.checkArray(schema, value, at)
+		r.checkUnevaluated(schema, value, at)
 	case Object:
 		r.checkObject(schema, value, at)
+		r.checkUnevaluated(schema, value, at)
 	case Absent, Null, Bool:
 	}
 }

@@ -81,7 +81,7 @@ func (r *run) checkString(schema, value *Node, at string) {
 func (v *Validator) pattern(expr string) *regexp.Regexp {
 	re, ok := v.patterns[expr]
 	if !ok {
-		re, _ = regexp.Compile(expr)
+		re, _ = CompilePattern(expr)
 		v.patterns[expr] = re
 	}
 	return re

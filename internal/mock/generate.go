@@ -62,7 +62,7 @@ func (r recipe) make(validator *openapi.Validator, root, schema *openapi.Node) (
 	case g.blocked != nil:
 		return nil, fmt.Errorf("schema %s can never be finite: it requires itself", g.name(g.blocked))
 	}
-	return nil, errors.New("no value was found that fits the schema: give an example")
+	return nil, fmt.Errorf("no value was found that fits the schema%s: give an example", g.failed)
 }
 
 // verify holds what was made against the whole schema.
@@ -87,6 +87,9 @@ type generator struct {
 	blocked   *openapi.Node          // the last one that would have been made within itself
 	random    *rand.Rand             // nil where values do not vary
 	variant   int                    // which of several values to make
+	sparse    bool                   // only what is required
+	at        []string               // the properties on the way to what is being made
+	failed    string                 // where something that is required could not be made first: " (/links/href)"
 	depth     int
 	calls     int
 	over      bool

@@ -3,6 +3,7 @@ package mock
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tidelock/tidelock/internal/openapi"
 )
@@ -84,7 +85,7 @@ func (g *generator) object(b []byte, v view) ([]byte, bool) {
 		}
 	}
 	for _, p := range properties {
-		if !p.required && (g.lean(b) && w.made+w.owed >= w.least || w.most >= 0 && w.made+w.owed >= w.most) {
+		if !p.required && ((g.sparse || g.lean(b)) && w.made+w.owed >= w.least || w.most >= 0 && w.made+w.owed >= w.most) {
 			continue
 		}
 		if p.required {
@@ -123,11 +124,16 @@ func (w *objectWriter) add(b []byte, p property) ([]byte, bool) {
 			return append(b, value...), true
 		}
 	}
+	w.g.at = append(w.g.at, p.name)
 	if p.required {
 		b, ok = w.g.orNull(b, p.schemas...)
 	} else {
 		b, ok = w.g.value(b, p.schemas...)
 	}
+	if !ok && p.required && w.g.failed == "" {
+		w.g.failed = " (/" + strings.Join(w.g.at, "/") + ")"
+	}
+	w.g.at = w.g.at[:len(w.g.at)-1]
 	switch {
 	case ok:
 		w.made++

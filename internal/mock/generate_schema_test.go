@@ -28,6 +28,7 @@ func TestEveryKeywordIsKept(t *testing.T) {
 		"names by a pattern":             {"patternProperties", "3.1.0", "{type: object, minProperties: 1, patternProperties: {\"^x-\": {type: integer}}, additionalProperties: false}", `{"x-":0}`},
 		"what it must not be":            {"not", "3.0.3", "{type: integer, not: {enum: [0, 1]}}", "2"},
 		"one of two that overlap":        {"exactly one may fit", "3.0.3", "{oneOf: [{type: integer}, {type: number}]}", "0.5"},
+		"one of two names":               {"the other must not be there", "3.0.3", "{type: object, properties: {a: {type: string}, b: {type: string}}, oneOf: [{required: [a]}, {required: [b]}]}", `{"a":"string"}`},
 		"a condition":                    {"then follows from if", "3.1.0", "{type: object, properties: {a: {const: 1}}, required: [a], if: {properties: {a: {const: 1}}}, then: {required: [b], properties: {b: {type: string}}}}", `{"a":1,"b":"string"}`},
 		"what another property asks for": {"dependentRequired", "3.1.0", "{type: object, properties: {a: {type: string}}, required: [a], dependentRequired: {a: [b]}}", `{"a":"string","b":{}}`},
 		"a value of an enum that fits":   {"the first does not", "3.0.3", "{allOf: [{enum: [a, bb]}, {type: string, minLength: 2}]}", `"bb"`},
@@ -49,21 +50,24 @@ func TestEveryKeywordIsKept(t *testing.T) {
 }
 
 func TestWhatNothingFitsIsNeverAnswered(t *testing.T) {
-	for name, schema := range map[string]string{
-		"types that exclude each other": "{allOf: [{type: string}, {type: integer}]}",
-		"a span of nothing":             "{type: integer, minimum: 2, maximum: 1}",
-		"a property that is forbidden":  "{type: object, required: [a], additionalProperties: false}",
-		"more items than there are":     "{type: array, minItems: 3, uniqueItems: true, items: {type: boolean}}",
+	for name, c := range map[string]struct{ schema, want string }{
+		"types that exclude each other": {"{allOf: [{type: string}, {type: integer}]}", "no value was found that fits the schema: give an example"},
+		"a span of nothing":             {"{type: integer, minimum: 2, maximum: 1}", "no value was found that fits the schema: give an example"},
+		"a property that is forbidden": {
+			"{type: object, required: [a], properties: {a: {type: object, required: [b], additionalProperties: false}}}",
+			"no value was found that fits the schema (/a/b): give an example",
+		},
+		"more items than there are": {"{type: array, minItems: 3, uniqueItems: true, items: {type: boolean}}", "no value was found that fits the schema: give an example"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			doc := document(t, "3.0.3", schema, "")
+			doc := document(t, "3.0.3", c.schema, "")
 			root, err := openapi.Parse(doc.JSON)
 			if err != nil {
 				t.Fatal(err)
 			}
 			s := root.Resolve("#/paths/~1a/get/responses/200/content/application~1json/schema")
-			if b, err := Sample(root, s, openapi.InResponse, 0); err == nil {
-				t.Errorf("it answers %s", b)
+			if b, err := Sample(root, s, openapi.InResponse, 0); err == nil || err.Error() != c.want {
+				t.Errorf("it answers %s (%v), want the error %s", b, err, c.want)
 			}
 		})
 	}

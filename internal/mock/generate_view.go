@@ -52,15 +52,18 @@ func (v view) choice() (choice, bool) {
 func (g *generator) choose(b []byte, v view, c choice) ([]byte, bool) {
 	v.chosen = append(slices.Clone(v.chosen), c.from)
 	mark := len(b)
-	before := g.variant
-	defer func() { g.variant = before }()
-	const variants = 3
+	before, sparse := g.variant, g.sparse
+	defer func() { g.variant, g.sparse = before, sparse }()
+	const variants = 4
 	first := 0
 	if g.random != nil {
 		first = g.random.IntN(len(c.options))
 	}
 	for i := range variants {
 		g.variant = before + i
+		if i == variants-1 { // two options may differ by what must not be there
+			g.variant, g.sparse = before, true
+		}
 		for j := range c.options {
 			option := c.options[(first+j)%len(c.options)]
 			out, ok := g.with(b[:mark], v.tagged(c.by, option), option)

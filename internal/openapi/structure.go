@@ -209,6 +209,11 @@ func (s *structure) schema(at spot) {
 			s.refuse(at.node.Member("type"), within(at.where, "type"), "must be one of %s, and is %.40q", strings.Join(types, ", "), t)
 		}
 	}
+	if p := at.node.Member("pattern"); p.Kind() == String {
+		if _, err := CompilePattern(p.text); err != nil {
+			s.warn(p, within(at.where, "pattern"), "%s is not checked: lookahead, backreferences and counts over 1000 are not supported", short(p))
+		}
+	}
 	if m := at.node.Member("multipleOf"); m.Kind() == Number && rational(m).Sign() <= 0 {
 		s.refuse(m, within(at.where, "multipleOf"), "must be more than 0")
 	}

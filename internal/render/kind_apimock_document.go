@@ -41,7 +41,8 @@ func (c *commit) inlineDocument(ctx context.Context, r resource[v1alpha1.APIMock
 		}
 		return fs.ReadFile(c.tree, name)
 	})
-	return doc, c.documentIsGood(r, field("spec", "definition"), scalarIn(r.place, field("spec", "definition")), err)
+	at := field("spec", "definition")
+	return doc, c.documentIsGood(r, at, scalarIn(r.place, at), doc, err)
 }
 
 func (c *commit) fileDocument(ctx context.Context, r resource[v1alpha1.APIMockSpec], file string) (openapi.Document, bool) {
@@ -56,7 +57,7 @@ func (c *commit) fileDocument(ctx context.Context, r resource[v1alpha1.APIMockSp
 		return openapi.Document{}, false
 	}
 	doc, err := openapi.Bundle(ctx, name, func(name string) ([]byte, error) { return fs.ReadFile(c.tree, name) })
-	return doc, c.documentIsGood(r, at, scalar{}, err)
+	return doc, c.documentIsGood(r, at, scalar{}, doc, err)
 }
 
 // configMapDocument reads a document from a ConfigMap of the same commit. It cannot refer to files: the ConfigMap may have
@@ -82,7 +83,7 @@ func (c *commit) configMapDocument(
 		}
 		return nil, fmt.Errorf("%s: a document in a ConfigMap cannot refer to files", name)
 	})
-	return doc, c.documentIsGood(r, at, scalarIn(placeOf(m), field("data", ref.Key)), err)
+	return doc, c.documentIsGood(r, at, scalarIn(placeOf(m), field("data", ref.Key)), doc, err)
 }
 
 // scalar is a text inside a manifest that is a document of its own.
@@ -102,29 +103,43 @@ func scalarIn(p place, f fieldPath) scalar {
 	return s
 }
 
-// documentIsGood reports what is wrong with the document at a field of r, each at its own line.
-func (c *commit) documentIsGood(r resource[v1alpha1.APIMockSpec], at fieldPath, inside scalar, err error) bool {
-	if err == nil {
-		return true
-	}
+// maxDocumentWarnings is how much that is odd about one document is told.
+const maxDocumentWarnings = 20
+
+// documentIsGood reports what is wrong with the document at a field of r, each at its own line; where nothing is, what is
+// odd about it.
+func (c *commit) documentIsGood(
+	r resource[v1alpha1.APIMockSpec], at fieldPath, inside scalar, doc openapi.Document, err error,
+) bool {
 	var wrong openapi.Errors
-	if !errors.As(err, &wrong) {
+	switch {
+	case err == nil:
+		for _, w := range doc.Warnings[:min(len(doc.Warnings), maxDocumentWarnings)] {
+			c.warn(inside.problem(r, at, w))
+		}
+		return true
+	case !errors.As(err, &wrong):
 		c.refuse(r.problem(at, "%v", err))
 		return false
 	}
 	for _, e := range wrong {
-		p := r.problem(at, "%s", e.Text)
-		switch {
-		case e.Path != inside.file:
-			p.Origin = desired.Origin{Path: e.Path, Line: e.Line}
-		case inside.line > 0:
-			p.Origin = desired.Origin{Path: e.Path, Line: inside.line + e.Line}
-		case e.Line > 0:
-			p.Text = fmt.Sprintf("line %d: %s", e.Line, e.Text)
-		}
-		c.refuse(p)
+		c.refuse(inside.problem(r, at, e))
 	}
 	return false
+}
+
+// problem gives what is wrong with a document its place in the repository.
+func (s scalar) problem(r resource[v1alpha1.APIMockSpec], at fieldPath, e openapi.Error) desired.Problem {
+	p := r.problem(at, "%s", e.Text)
+	switch {
+	case e.Path != s.file:
+		p.Origin = desired.Origin{Path: e.Path, Line: e.Line}
+	case s.line > 0:
+		p.Origin = desired.Origin{Path: e.Path, Line: s.line + e.Line}
+	case e.Line > 0:
+		p.Text = fmt.Sprintf("line %d: %s", e.Line, e.Text)
+	}
+	return p
 }
 
 // beside returns the path from the repository's root of a file that is named from another file of it.

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // The ports of a mock's pod.
@@ -12,6 +13,9 @@ const (
 	// MockDocsPort serves documentation, health and metrics, so that no path is taken from the API.
 	MockDocsPort = 8080
 )
+
+// MockServerKey is the key of a mock's ConfigMap under which the JSON of its MockServer stands, where it says anything.
+const MockServerKey = "server.json"
 
 // APIMock is an OpenAPI 3.0 or 3.1 document that a mock server answers: a ConfigMap, a Deployment and a Service, and a
 // route on the default listener where host is set.
@@ -52,6 +56,13 @@ type APIMockSpec struct {
 	// Image runs the mock server; by default the one of the daemon's configuration.
 	// +kubebuilder:validation:MinLength=1
 	Image string `json:"image,omitempty"`
+	// Resources of the container.
+	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+	// Server says how the mock behaves beyond what the document says.
+	Server MockServer `json:"server,omitzero"`
+	// Template is a patch of the pod's template, merged over what the fields above make; the container is named "mock".
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Template *runtime.RawExtension `json:"template,omitempty"`
 }
 
 // DefinitionSource says where an OpenAPI document is read from: exactly one of its fields.

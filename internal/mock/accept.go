@@ -10,17 +10,20 @@ type offer struct {
 	family  string // "application"
 	subtype string // "vnd.acme+json"
 	suffix  string // "json"; empty where there is none
+	params  string // "; version=2"; empty where there are none
 
 	contentType []string // ready for a header
 	length      []string
 	body        []byte
+	examples    []named
+	made        func(seed uint64) ([]byte, error) // nil where there is no schema to make a value of
 }
 
-// newOffer splits the name of a media type. The document's own parameters are kept for the answer and not compared.
+// newOffer splits the name of a media type.
 func newOffer(name string, body []byte) offer {
-	plain, _, _ := strings.Cut(name, ";")
+	plain, params, _ := strings.Cut(name, ";")
 	family, subtype, _ := strings.Cut(strings.ToLower(strings.TrimSpace(plain)), "/")
-	o := offer{name: name, family: family, subtype: subtype, body: body}
+	o := offer{name: name, family: family, subtype: subtype, params: params, body: body}
 	if i := strings.LastIndexByte(subtype, '+'); i >= 0 {
 		o.suffix = subtype[i+1:]
 	}
@@ -34,10 +37,11 @@ const (
 	byAll      // */*
 	byFamily   // text/*
 	byFullName // text/csv
+	byParams   // text/csv;header=present
 )
 
-// negotiate chooses by Accept (RFC 9110, section 12.5.1): the highest quality, then the first in the document. Parameters
-// of a range other than q are not looked at. What +json types have in common with application/json counts only where
+// negotiate chooses by Accept (RFC 9110, section 12.5.1): the highest quality, then the first in the document. A parameter
+// of a range counts where the document's media type has it too. What +json types have in common with application/json counts only where
 // nothing else does. It returns nil where nothing is acceptable.
 func negotiate(offers []offer, accept []string) *offer {
 	if len(accept) == 0 || len(accept) == 1 && (accept[0] == "*/*" || accept[0] == "") {
@@ -68,7 +72,11 @@ func (o *offer) quality(accept []string) (q, how int) {
 			var item string
 			item, line, _ = strings.Cut(line, ",")
 			name, parameters, _ := strings.Cut(item, ";")
-			if h := o.matches(strings.TrimSpace(name)); h > how {
+			h := o.matches(strings.TrimSpace(name))
+			if h > notAtAll && o.params != "" && parameters != "" {
+				h = o.matchesParams(h, parameters)
+			}
+			if h > how {
 				how, q = h, weight(parameters)
 			}
 		}
@@ -94,6 +102,40 @@ func (o *offer) matches(name string) int {
 		return bySuffix
 	}
 	return notAtAll
+}
+
+// matchesParams says how closely a range names o whose name does so already: another value of a parameter is another type.
+func (o *offer) matchesParams(how int, parameters string) int {
+	for parameters != "" {
+		var item string
+		item, parameters, _ = strings.Cut(parameters, ";")
+		name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
+		if strings.EqualFold(name, "q") {
+			break // what follows belongs to Accept
+		}
+		have, ok := valueOf(o.params, name)
+		switch {
+		case !ok:
+		case !strings.EqualFold(have, strings.Trim(value, `"`)):
+			return notAtAll
+		default:
+			how = byParams
+		}
+	}
+	return how
+}
+
+// valueOf returns the value of a parameter of a media type.
+func valueOf(parameters, name string) (string, bool) {
+	for parameters != "" {
+		var item string
+		item, parameters, _ = strings.Cut(parameters, ";")
+		have, value, _ := strings.Cut(strings.TrimSpace(item), "=")
+		if have != "" && strings.EqualFold(have, name) {
+			return strings.Trim(value, `"`), true
+		}
+	}
+	return "", false
 }
 
 // weight reads q out of the parameters of a range, in thousandths; 1000 where it is left out or is no number.

@@ -3,12 +3,14 @@ package mock
 import (
 	"errors"
 	"strings"
+	"sync"
 
 	"github.com/tidelock/tidelock/internal/openapi"
 )
 
 // bodies makes the bodies of answers. What two operations share by reference is made, and kept, once.
 type bodies struct {
+	mu        sync.Mutex // answers that are not the first choice are made when they are asked for
 	root      *openapi.Node
 	validator *openapi.Validator
 	examples  map[*openapi.Node][]byte
@@ -21,8 +23,8 @@ type generated struct {
 	err  error
 }
 
-func newBodies(root *openapi.Node) bodies {
-	return bodies{
+func newBodies(root *openapi.Node) *bodies {
+	return &bodies{
 		root: root, validator: openapi.NewValidator(root),
 		examples: map[*openapi.Node][]byte{}, schemas: map[*openapi.Node]generated{},
 	}

@@ -6,25 +6,39 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/openapi"
 )
 
 // compiler makes an api of a document.
 type compiler struct {
 	root   *openapi.Node
-	bodies bodies
+	bodies *bodies
+	checks *checks             // nil where nothing is checked
 	paths  map[string]*segment // by base path
 	all    []*operations
+	known  []string // paths with their base paths, some of them
 }
 
+// maxKnown is how many paths are looked through for those that were meant by a path that is not there.
+const maxKnown = 500
+
 // compile makes doc ready to answer. The document has passed openapi.Bundle.
-func compile(doc openapi.Document) (*api, error) {
+func compile(doc openapi.Document, server v1alpha1.MockServer) (*api, error) {
 	root, err := openapi.Parse(doc.JSON)
 	if err != nil {
 		return nil, fmt.Errorf("compile %q: %w", doc.Title, err)
 	}
-	c := compiler{root: root, bodies: newBodies(root), paths: map[string]*segment{}}
+	a := &api{}
+	if a.settings, err = settingsOf(server); err != nil {
+		return nil, fmt.Errorf("compile %q: %w", doc.Title, err)
+	}
+	if a.validate {
+		a.checks = newChecks(root)
+	}
+	c := compiler{root: root, bodies: newBodies(root), checks: a.checks, paths: map[string]*segment{}}
 	for template, item := range root.Member("paths").Members() {
 		if strings.HasPrefix(template, "/") { // what else is there is an extension
 			if err := c.path(template, item); err != nil {
@@ -35,9 +49,9 @@ func compile(doc openapi.Document) (*api, error) {
 	for _, ops := range c.all {
 		ops.complete()
 	}
-	a := &api{}
+	a.paths = c.known
 	for prefix, tree := range c.paths {
-		a.bases = append(a.bases, base{prefix: prefix, paths: tree})
+		a.bases = append(a.bases, base{prefix: prefix, depth: strings.Count(prefix, "/"), paths: tree})
 	}
 	slices.SortFunc(a.bases, func(x, y base) int {
 		if len(x.prefix) != len(y.prefix) {
@@ -60,6 +74,12 @@ func (c *compiler) path(template string, item *openapi.Node) error {
 			return err
 		}
 		ready := c.operation(op)
+		ready.name = strings.ToUpper(method) + " " + template
+		if c.checks != nil {
+			if ready.rules, err = c.rules(template, item, op); err != nil {
+				return err
+			}
+		}
 		for _, base := range bases {
 			c.add(normalize(base), template, i, ready)
 		}
@@ -74,8 +94,11 @@ func (c *compiler) add(prefix, template string, method int, op *operation) {
 	}
 	at := c.paths[prefix].at(template)
 	if at.ops == nil {
-		at.ops = &operations{}
+		at.ops = &operations{template: template}
 		c.all = append(c.all, at.ops)
+		if len(c.known) < maxKnown {
+			c.known = append(c.known, prefix+template)
+		}
 	}
 	if at.ops.byMethod[method] == nil {
 		at.ops.byMethod[method] = op
@@ -100,30 +123,21 @@ func allowed(ops *operations) string {
 	return strings.Join(out, ", ")
 }
 
-// operation makes the answer of one operation.
+// operation makes the answers of one operation: the first choice now, the others when they are asked for.
 func (c *compiler) operation(op *openapi.Node) *operation {
-	status, response := choose(op.Member("responses"))
-	if response == nil {
-		return &operation{broken: "the document declares no response for this operation"}
-	}
-	out := &operation{status: status}
-	content := c.resolve(response).Member("content")
-	if content.Len() == 0 || bodyless(status) {
-		return out
-	}
-	var broken []string
-	for name, media := range content.Members() {
-		body, err := c.bodies.of(name, c.resolve(media))
-		if err != nil {
-			broken = append(broken, name+": "+err.Error())
+	out := &operation{}
+	for key, node := range op.Member("responses").Members() {
+		status, order := ranked(key)
+		if order == 0 {
 			continue
 		}
-		o := newOffer(concrete(name), body)
-		o.contentType, o.length = []string{o.name}, []string{strconv.Itoa(len(body))}
-		out.offers = append(out.offers, o)
+		out.responses = append(out.responses, response{key: key, status: status, order: order, ready: sync.OnceValue(func() *answer {
+			return c.bodies.answer(status, resolve(c.root, node))
+		})})
 	}
-	if len(out.offers) == 0 {
-		out.broken = "the document gives no answer: " + strings.Join(broken, "; ")
+	slices.SortStableFunc(out.responses, func(a, b response) int { return a.order - b.order })
+	if len(out.responses) > 0 {
+		out.responses[0].ready()
 	}
 	return out
 }
@@ -143,20 +157,9 @@ func resolve(root, n *openapi.Node) *openapi.Node {
 	return n
 }
 
-// choose returns the response that is answered: the lowest 2xx, the range 2XX, default (as 200), then the lowest of what
-// else there is.
-func choose(responses *openapi.Node) (status int, response *openapi.Node) {
-	var first int
-	for code, r := range responses.Members() {
-		if s, order := ranked(code); order > 0 && (first == 0 || order < first) {
-			first, status, response = order, s, r
-		}
-	}
-	return status, response
-}
-
-// ranked returns the status that a key of responses stands for, and its place in the order of choice; 0 where it is no
-// answer: an extension, or a status of class 1.
+// ranked returns the status that a key of responses stands for, and its place in the order of choice (the lowest 2xx, the
+// range 2XX, default as 200, then the lowest of what else there is); 0 where it is no answer: an extension, or a status of
+// class 1.
 func ranked(code string) (status, order int) {
 	// A range comes behind every status in it, default behind all of 2xx.
 	const scale, rangeOrder, defaultOrder = 10, 995, 2999
@@ -174,20 +177,4 @@ func ranked(code string) (status, order int) {
 		return 0, 0
 	}
 	return status, status * scale
-}
-
-// bodyless reports whether an answer of the status has no body by HTTP itself.
-func bodyless(status int) bool {
-	return status == http.StatusNoContent || status == http.StatusResetContent || status == http.StatusNotModified
-}
-
-// concrete returns the media type that a range in the document's content is answered with.
-func concrete(name string) string {
-	switch strings.TrimSpace(name) {
-	case "*/*", "application/*":
-		return "application/json"
-	case "text/*":
-		return "text/plain"
-	}
-	return name
 }

@@ -4,29 +4,36 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
+	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/openapi"
 )
 
 // Handler answers requests from one document, which can be replaced while it serves: each request is answered from one
 // document only. A path is never redirected, and Host is not looked at.
 type Handler struct {
-	current atomic.Pointer[api]
+	current  atomic.Pointer[api]
+	requests atomic.Uint64 // so far: what is drawn by chance for one depends on its number
+	observer *observer     // nil where nobody counts
 }
 
-// New returns a Handler that answers from doc.
-func New(doc openapi.Document) (*Handler, error) {
+// New returns a Handler that answers from doc, with the settings that a mock has by default.
+func New(doc openapi.Document) (*Handler, error) { return NewHandler(doc, v1alpha1.MockServer{}) }
+
+// NewHandler returns a Handler that answers from doc as server says.
+func NewHandler(doc openapi.Document, server v1alpha1.MockServer) (*Handler, error) {
 	h := &Handler{}
-	if err := h.Replace(doc); err != nil {
+	if err := h.Replace(doc, server); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-// Replace has all further requests answered from doc. Where doc cannot be served, the error says why and the former
-// document stays.
-func (h *Handler) Replace(doc openapi.Document) error {
-	a, err := compile(doc)
+// Replace has all further requests answered from doc as server says. Where that cannot be, the error says why and what was
+// before stays.
+func (h *Handler) Replace(doc openapi.Document, server v1alpha1.MockServer) error {
+	a, err := compile(doc, server)
 	if err != nil {
 		return err
 	}
@@ -39,37 +46,73 @@ func (h *Handler) take(o *Handler) { h.current.Store(o.current.Load()) }
 
 // ServeHTTP answers one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ops := h.current.Load().find(r)
-	if ops == nil {
-		problem(w, r, http.StatusNotFound, "no path of the document is "+r.URL.EscapedPath())
+	c := call{w: w, r: r, api: h.current.Load()}
+	if h.observer == nil {
+		c.serve(&h.requests)
 		return
 	}
-	op := ops.of(r.Method)
+	start := time.Now()
+	c.serve(&h.requests)
+	h.observer.saw(r.Context(), &c, time.Since(start))
+}
+
+// call is one request on its way through, and what became of it.
+type call struct {
+	w   http.ResponseWriter
+	r   *http.Request
+	api *api
+	op  *operation // nil where the document has none for the request
+
+	status     int // 0 where the client was gone before there was an answer
+	bytes      int
+	violations []violation
+}
+
+func (c *call) serve(requests *atomic.Uint64) {
+	if c.cross() {
+		return
+	}
+	ops, base := c.api.find(c.r)
+	if ops == nil {
+		c.noPath()
+		return
+	}
+	c.op = ops.of(c.r.Method)
 	switch {
-	case op != nil:
-		op.answer(w, r)
-	case r.Method == http.MethodOptions:
-		w.Header()["Allow"] = ops.allow
-		w.WriteHeader(http.StatusNoContent)
+	case c.op == nil && c.r.Method == http.MethodOptions:
+		c.w.Header()["Allow"] = ops.allow
+		c.empty(http.StatusNoContent)
+	case c.op == nil:
+		c.w.Header()["Allow"] = ops.allow
+		c.problem(problem{
+			status: http.StatusMethodNotAllowed,
+			detail: c.r.URL.EscapedPath() + " has no operation " + c.r.Method + ": it has " + ops.allow[0],
+		})
+	case c.api.disturbs() && !c.disturb(requests.Add(1)):
+	case c.op.rules != nil && !c.op.rules.hold(c, base):
 	default:
-		w.Header()["Allow"] = ops.allow
-		problem(w, r, http.StatusMethodNotAllowed, r.URL.EscapedPath()+" has no operation "+r.Method)
+		c.answer()
 	}
 }
 
-// api is a document made ready to answer. It does not change.
+// api is a document made ready to answer. What is in it does not change.
 type api struct {
-	bases []base // longest first
+	settings
+	bases  []base   // longest first
+	paths  []string // some of its paths, with base paths, for who asks for one that is not there
+	checks *checks
 }
 
 // base is a base path and the paths under it.
 type base struct {
 	prefix string
+	depth  int // segments of the prefix
 	paths  *segment
 }
 
-// find returns the operations of the request's path; nil where the document has no such path.
-func (a *api) find(r *http.Request) *operations {
+// find returns the operations of the request's path, and under which base path they were found; nil where the document has
+// no such path.
+func (a *api) find(r *http.Request) (*operations, *base) {
 	path := r.URL.Path
 	if r.URL.RawPath != "" || strings.IndexByte(path, '%') >= 0 {
 		path = normalize(r.URL.EscapedPath())
@@ -81,10 +124,10 @@ func (a *api) find(r *http.Request) *operations {
 			continue
 		}
 		if ops := b.paths.find(rest[1:]); ops != nil {
-			return ops
+			return ops, b
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // The operations of a path, in the order of openapi.Methods.
@@ -103,6 +146,7 @@ const (
 // operations are what one path answers.
 type operations struct {
 	byMethod [methods]*operation
+	template string   // one of those that lead here
 	allow    []string // ready for a header
 }
 
@@ -127,43 +171,4 @@ func (o *operations) of(method string) *operation {
 		return o.byMethod[trace]
 	}
 	return nil
-}
-
-// operation is one ready answer.
-type operation struct {
-	status int
-	offers []offer // in the order of the document; none where there is no body
-	broken string  // why there is no answer: what the document lacks
-}
-
-// answer writes the answer. The values of headers are shared by all requests.
-func (o *operation) answer(w http.ResponseWriter, r *http.Request) {
-	if o.broken != "" {
-		problem(w, r, http.StatusInternalServerError, o.broken)
-		return
-	}
-	if len(o.offers) == 0 {
-		w.WriteHeader(o.status)
-		return
-	}
-	chosen := negotiate(o.offers, r.Header["Accept"])
-	if chosen == nil {
-		problem(w, r, http.StatusNotAcceptable, "the answer is to be had as "+names(o.offers))
-		return
-	}
-	h := w.Header()
-	h["Content-Type"] = chosen.contentType
-	h["Content-Length"] = chosen.length
-	w.WriteHeader(o.status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(chosen.body) // an error here is the client's
-	}
-}
-
-func names(offers []offer) string {
-	out := make([]string, len(offers))
-	for i := range offers {
-		out[i] = offers[i].name
-	}
-	return strings.Join(out, ", ")
 }

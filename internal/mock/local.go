@@ -30,6 +30,8 @@ type LocalConfig struct {
 type LocalMock struct {
 	// Packed is the document, as openapi.Pack made it.
 	Packed []byte
+	// Server is the JSON of the v1alpha1.MockServer that says how it is answered; the defaults where it is empty.
+	Server string
 	// Replicas is how many pods the repository asks for; 0 turns the mock off.
 	Replicas int32
 }
@@ -50,14 +52,14 @@ type Local struct {
 
 // refusal is what was wrong with a document, so that it is looked at only once.
 type refusal struct {
-	packed []byte
-	err    error
+	is  LocalMock
+	err error
 }
 
 // localMock is one mock that listens.
 type localMock struct {
 	key     desired.Key
-	packed  []byte
+	is      LocalMock
 	handler *Handler
 	ln      net.Listener
 	srv     *http.Server
@@ -85,7 +87,7 @@ func (l *Local) Set(ctx context.Context, mocks map[desired.Key]LocalMock) error 
 		if mocks[key].Replicas == 0 {
 			continue
 		}
-		if err := l.set(ctx, key, mocks[key].Packed); err != nil {
+		if err := l.set(ctx, key, mocks[key]); err != nil {
 			errs = append(errs, fmt.Errorf("mock %s: %w", key, err))
 		}
 	}
@@ -105,41 +107,52 @@ func (l *Local) Set(ctx context.Context, mocks map[desired.Key]LocalMock) error 
 	return errors.Join(errs...)
 }
 
-func (l *Local) set(ctx context.Context, key desired.Key, packed []byte) error {
+func (l *Local) set(ctx context.Context, key desired.Key, want LocalMock) error {
 	have := l.mocks[key]
-	if have != nil && bytes.Equal(have.packed, packed) {
+	if have != nil && have.is.answersAs(want) {
 		return nil
 	}
-	if no, ok := l.refused[key]; ok && bytes.Equal(no.packed, packed) {
+	if no, ok := l.refused[key]; ok && no.is.answersAs(want) {
 		return no.err
 	}
 	delete(l.refused, key)
-	h, err := unpacked(packed)
+	h, err := want.handler()
 	if err != nil {
-		l.refused[key] = refusal{packed: packed, err: err}
+		l.refused[key] = refusal{is: want, err: err}
 		return err
 	}
 	if have != nil {
 		have.handler.take(h)
-		have.packed = packed
+		have.is = want
 		return nil
 	}
 	ln, err := listen(ctx, net.JoinHostPort(l.cfg.Host, "0"))
 	if err != nil {
 		return err
 	}
-	m := &localMock{key: key, packed: packed, handler: h, ln: ln, srv: newHTTPServer(h, l.log)}
+	m := &localMock{key: key, is: want, handler: h, ln: ln, srv: newHTTPServer(h, l.log)}
 	l.mocks[key] = m
 	l.fresh = append(l.fresh, m)
 	return nil
 }
 
-func unpacked(packed []byte) (*Handler, error) {
-	doc, err := openapi.Unpack(packed)
+// Equal reports whether two mocks are the same.
+func (m LocalMock) Equal(o LocalMock) bool { return m.Replicas == o.Replicas && m.answersAs(o) }
+
+func (m LocalMock) answersAs(o LocalMock) bool {
+	return bytes.Equal(m.Packed, o.Packed) && m.Server == o.Server
+}
+
+func (m LocalMock) handler() (*Handler, error) {
+	doc, err := openapi.Unpack(m.Packed)
 	if err != nil {
 		return nil, err
 	}
-	return New(doc)
+	server, err := ParseServer([]byte(m.Server))
+	if err != nil {
+		return nil, err
+	}
+	return NewHandler(doc, server)
 }
 
 // Addresses returns where the mocks answer. A mock that is turned off, or was never valid, has none.

@@ -29,10 +29,11 @@ func (s *Server) reload(ctx context.Context) error {
 	if err != nil || bytes.Equal(doc.JSON, s.loaded) {
 		return err
 	}
-	if err := s.handler.Replace(doc); err != nil {
+	if err := s.handler.Replace(doc, s.cfg.Server); err != nil {
 		return err
 	}
 	s.loaded = doc.JSON
+	s.page.Store(newPage(doc, s.handler.current.Load(), s.Addr().Port()))
 	return nil
 }
 
@@ -41,8 +42,10 @@ func (s *Server) changed(ctx context.Context) {
 	before := s.loaded
 	switch err := s.reload(ctx); {
 	case err != nil && ctx.Err() == nil:
+		s.handler.observer.reloads.WithLabelValues("refused").Inc()
 		s.log.ErrorContext(ctx, "definition refused, the former one stays", slog.Any("error", err))
 	case !bytes.Equal(before, s.loaded):
+		s.handler.observer.reloads.WithLabelValues("accepted").Inc()
 		s.log.InfoContext(ctx, "definition reloaded", slog.String("definition", s.cfg.Definition))
 	}
 }

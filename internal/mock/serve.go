@@ -31,8 +31,13 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return ln, nil
 }
 
+// newHTTPServer speaks HTTP/1 and, with those who know it beforehand (gRPC, Envoy's http2 upstreams), HTTP/2 without TLS.
 func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
+		Protocols:         &protocols,
 		Handler:           h,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,

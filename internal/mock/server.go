@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 )
@@ -22,8 +23,10 @@ type Config struct {
 	Listen string
 	// ListenDocs is the address of health and documentation; by default all addresses and port 8080.
 	ListenDocs string
-	// AccessLog writes a line for every request.
-	AccessLog bool
+	// Server says how the mock behaves beyond what the document says.
+	Server v1alpha1.MockServer
+	// ShutdownDelay is how long requests are still taken once Run is to end, while /readyz says that no more should come.
+	ShutdownDelay time.Duration
 	// Logger takes what happens; nothing is logged where it is nil.
 	Logger *slog.Logger
 }
@@ -35,6 +38,8 @@ type Server struct {
 	log     *slog.Logger
 	def     definition
 	handler *Handler
+	page    atomic.Pointer[page] // of the document that is answered
+	ending  atomic.Bool          // no more requests should come
 	watch   *watch
 	loaded  []byte // the document that is answered; of the goroutine that watches
 	api     net.Listener
@@ -43,7 +48,11 @@ type Server struct {
 
 // NewServer loads the definition and opens both listeners. Run, which must be called once, closes them.
 func NewServer(ctx context.Context, cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)), handler: &Handler{}}
+	s := &Server{cfg: cfg, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))}
+	s.handler = &Handler{observer: newObserver(nil)}
+	if cfg.Server.AccessLog == nil || *cfg.Server.AccessLog {
+		s.handler.observer.log = s.log
+	}
 	var err error
 	if s.def, err = locate(cfg.Definition); err != nil {
 		return nil, err
@@ -58,15 +67,14 @@ func NewServer(ctx context.Context, cfg Config) (*Server, error) {
 }
 
 func (s *Server) open(ctx context.Context) error {
-	if err := s.reload(ctx); err != nil {
-		return err
-	}
 	var err error
 	if s.api, err = listen(ctx, cmp.Or(s.cfg.Listen, port(v1alpha1.MockPort))); err != nil {
 		return err
 	}
-	s.docs, err = listen(ctx, cmp.Or(s.cfg.ListenDocs, port(v1alpha1.MockDocsPort)))
-	return err
+	if s.docs, err = listen(ctx, cmp.Or(s.cfg.ListenDocs, port(v1alpha1.MockDocsPort))); err != nil {
+		return err
+	}
+	return s.reload(ctx)
 }
 
 func (s *Server) close() error {
@@ -85,25 +93,26 @@ func (s *Server) Addr() netip.AddrPort { return addrPort(s.api) }
 // DocsAddr returns the address of health and documentation.
 func (s *Server) DocsAddr() netip.AddrPort { return addrPort(s.docs) }
 
-// Run serves until ctx ends, then lets requests in flight end.
+// Run serves until ctx ends, then as long as the shutdown delay says, then lets requests in flight end. During the delay
+// /readyz says that no more requests should come, and each answer closes its connection: whoever learns late that this mock
+// goes loses no request.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var h http.Handler = s.handler
-	if s.cfg.AccessLog {
-		h = logged(h, s.log)
-	}
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
 	s.log.InfoContext(ctx, "mock ready", slog.String("definition", s.cfg.Definition),
 		slog.String("address", s.Addr().String()), slog.String("docs", s.DocsAddr().String()))
 	var wg sync.WaitGroup
-	var errs [3]error
-	for i, run := range []func(context.Context) error{
-		func(ctx context.Context) error { return serve(ctx, newHTTPServer(h, s.log), s.api) },
-		func(ctx context.Context) error { return serve(ctx, newHTTPServer(s.health(ctx), s.log), s.docs) },
-		func(ctx context.Context) error { return s.watch.run(ctx, s.changed) },
+	var errs [4]error
+	for i, run := range []func() error{
+		func() error { return serve(serving, newHTTPServer(s.leaving(s.handler), s.log), s.api) },
+		func() error { return serve(serving, newHTTPServer(s.docsHandler(), s.log), s.docs) },
+		func() error { return s.watch.run(ctx, s.changed) },
+		func() error { return s.leave(ctx, serving, end) },
 	} {
 		wg.Go(func() {
-			errs[i] = run(ctx)
+			errs[i] = run()
 			cancel() // one part alone is of no use
 		})
 	}
@@ -111,22 +120,31 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(errs[:]...)
 }
 
-// health answers the probes. A server that is about to end is alive and no longer ready.
-func (s *Server) health(ending context.Context) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok\n") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if ending.Err() != nil {
-			say(w, http.StatusServiceUnavailable, "ending\n")
-			return
-		}
-		say(w, http.StatusOK, "ok\n")
-	})
-	return mux
+// leave waits until ctx ends, then for the shutdown delay, then calls end.
+func (s *Server) leave(ctx, serving context.Context, end func()) error {
+	defer end()
+	<-ctx.Done()
+	s.ending.Store(true)
+	if s.cfg.ShutdownDelay <= 0 {
+		return nil
+	}
+	s.log.InfoContext(ctx, "mock leaving", slog.Duration("delay", s.cfg.ShutdownDelay))
+	timer := time.NewTimer(s.cfg.ShutdownDelay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-serving.Done():
+	}
+	return nil
 }
 
-func say(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text) // an error here is the prober's
+// leaving closes connections with their next answer once the server is to end. They are not closed while they idle: a
+// client might be sending just then.
+func (s *Server) leaving(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.ending.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/openapi"
 )
 
@@ -51,7 +52,7 @@ func serverOf(t *testing.T, file string) (*Server, lines) {
 	t.Helper()
 	log := lines{each: make(chan map[string]any, 1000)}
 	s, err := NewServer(t.Context(), Config{
-		Definition: file, Listen: "127.0.0.1:0", ListenDocs: "127.0.0.1:0", AccessLog: false,
+		Definition: file, Listen: "127.0.0.1:0", ListenDocs: "127.0.0.1:0",
 		Logger: slog.New(slog.NewJSONHandler(log, nil)),
 	})
 	if err != nil {
@@ -94,7 +95,7 @@ func TestABadEditKeepsTheLastGoodDocument(t *testing.T) {
 		client := &http.Client{Transport: &http.Transport{}}
 		defer client.CloseIdleConnections()
 		for ctx.Err() == nil {
-			body, err := answer(client, "http://"+s.Addr().String()+"/pet")
+			body, err := answerTo(client, "http://"+s.Addr().String()+"/pet")
 			if err != nil {
 				t.Error(err)
 				return
@@ -130,7 +131,7 @@ func TestABadEditKeepsTheLastGoodDocument(t *testing.T) {
 	}
 }
 
-func answer(client *http.Client, url string) (string, error) {
+func answerTo(client *http.Client, url string) (string, error) {
 	res, err := client.Get(url)
 	if err != nil {
 		return "", err
@@ -312,7 +313,7 @@ func TestARequestIsAnsweredFromOneDocument(t *testing.T) {
 		})
 	}
 	for i := range 200 {
-		if err := h.Replace(docs[i%2]); err != nil {
+		if err := h.Replace(docs[i%2], v1alpha1.MockServer{}); err != nil {
 			t.Error(err)
 		}
 	}

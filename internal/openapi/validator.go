@@ -14,6 +14,7 @@ const (
 	Either     Use = iota // neither kind of property has to be there
 	InRequest             // readOnly properties need not be there
 	InResponse            // writeOnly properties need not be there
+	Received              // as InRequest, and readOnly properties must not be there
 )
 
 // Violation is one way in which a value does not fit its schema.

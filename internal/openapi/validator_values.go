@@ -169,20 +169,31 @@ func (r *run) checkObject(schema, value *Node, at string) {
 
 // optional reports whether a required property may be missing, as a value of the other direction is.
 func (r *run) optional(property *Node) bool {
+	property = r.resolved(property)
+	return r.use != InResponse && property.Member("readOnly").IsTrue() ||
+		r.use != InRequest && r.use != Received && property.Member("writeOnly").IsTrue()
+}
+
+// resolved follows references until there is a schema.
+func (r *run) resolved(schema *Node) *Node {
 	for range maxChain {
-		ref := property.Member("$ref")
+		ref := schema.Member("$ref")
 		if ref.Kind() != String {
 			break
 		}
-		property = r.root.Resolve(ref.text)
+		schema = r.root.Resolve(ref.text)
 	}
-	return r.use != InResponse && property.Member("readOnly").IsTrue() || r.use != InRequest && property.Member("writeOnly").IsTrue()
+	return schema
 }
 
 func (r *run) checkProperty(schema *Node, name string, item *Node, at string) {
 	known := false
 	if p := schema.Member("properties").Member(name); p != nil {
 		known = true
+		if r.use == Received && r.resolved(p).Member("readOnly").IsTrue() {
+			r.violation(item, at, "is read-only and must not be sent")
+			return
+		}
 		r.check(p, item, at)
 	}
 	for expr, p := range schema.Member("patternProperties").Members() {

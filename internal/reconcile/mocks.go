@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -17,8 +16,8 @@ import (
 	"github.com/tidelock/tidelock/internal/xds"
 )
 
-// documents are the mocks of a commit, read from what they became: the document from the ConfigMap, whether it is turned
-// off from the Deployment.
+// documents are the mocks of a commit, read from what they became: document and settings from the ConfigMap, whether it is
+// turned off from the Deployment.
 func documents(objects []desired.Object) map[desired.Key]mock.LocalMock {
 	out, replicas := map[desired.Key]mock.LocalMock{}, map[desired.Key]int32{}
 	for i := range objects {
@@ -39,7 +38,8 @@ func documents(objects []desired.Object) map[desired.Key]mock.LocalMock {
 		if err != nil || len(packed) == 0 {
 			continue
 		}
-		out[o.Source.Key] = mock.LocalMock{Packed: packed, Replicas: replicas[o.Source.Key]}
+		server, _, _ := unstructured.NestedString(o.Content.Object, "data", v1alpha1.MockServerKey)
+		out[o.Source.Key] = mock.LocalMock{Packed: packed, Server: server, Replicas: replicas[o.Source.Key]}
 	}
 	return out
 }
@@ -89,9 +89,7 @@ func (l *Loop) endMocks(ctx context.Context, out outcome, spared spared) outcome
 
 // sameMocks compares what two passes had this process answer.
 func sameMocks(a, b map[desired.Key]mock.LocalMock) bool {
-	return maps.EqualFunc(a, b, func(x, y mock.LocalMock) bool {
-		return x.Replicas == y.Replicas && bytes.Equal(x.Packed, y.Packed)
-	})
+	return maps.EqualFunc(a, b, mock.LocalMock.Equal)
 }
 
 // mockEndpoints are where the mocks of this process answer.

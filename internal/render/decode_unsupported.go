@@ -21,8 +21,6 @@ func unsupported(kind string, f fieldPath) bool {
 
 func unsupportedFields(kind string) []string {
 	switch kind {
-	case v1alpha1.KindAPIMock:
-		return []string{"spec.resources", "spec.server", "spec.template"}
 	case v1alpha1.KindProxyRoute:
 		return []string{
 			"spec.rules.mirror", "spec.rules.cors", "spec.rules.fault", "spec.rules.rateLimit", "spec.rules.hashPolicy",

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,6 +23,9 @@ import (
 // defaultMockImage runs the mock server where neither the mock, the repository nor the daemon names an image.
 const defaultMockImage = "tidelock:latest"
 
+// mockContainer is the name of the container in a mock's pod.
+const mockContainer = "mock"
+
 // lowerAPIMock makes the ConfigMap, Deployment and Service of a mock, all of its own name, and the route of its host.
 func lowerAPIMock(ctx context.Context, c *commit, r resource[v1alpha1.APIMockSpec]) {
 	before := len(c.problems)
@@ -32,14 +37,24 @@ func lowerAPIMock(ctx context.Context, c *commit, r resource[v1alpha1.APIMockSpe
 	if r.spec.Host != "" {
 		host, _ = c.host(r.place, field("spec", "host"), r.spec.Host)
 	}
+	if _, _, err := r.spec.Server.Delays(); err != nil {
+		c.refuse(r.problem(field("spec", "server", "delay"), "%v", err))
+	}
+	if err := r.spec.Server.CORS.Check(); err != nil {
+		c.refuse(r.problem(field("spec", "server", "cors"), "%v", err))
+	}
 	doc, ok := c.document(ctx, r)
 	if !ok || len(c.problems) > before {
 		return
 	}
 	config := mockConfigMap(r, doc)
+	deployment, err := mockDeployment(r, config, cmp.Or(r.spec.Image, c.defaults.Image, defaultMockImage))
+	if err != nil {
+		c.refuse(r.problem(field("spec", "template"), "%v", err))
+		return
+	}
 	c.generate(r.place, r.source(), desired.ID{Kind: "ConfigMap", Namespace: r.Namespace, Name: config.Name}, config)
-	c.generate(r.place, r.source(), desired.ID{Group: "apps", Kind: "Deployment", Namespace: r.Namespace, Name: r.Name},
-		mockDeployment(r, config.Name, cmp.Or(r.spec.Image, c.defaults.Image, defaultMockImage)))
+	c.generate(r.place, r.source(), desired.ID{Group: "apps", Kind: "Deployment", Namespace: r.Namespace, Name: r.Name}, deployment)
 	c.generate(r.place, r.source(), desired.ID{Kind: "Service", Namespace: r.Namespace, Name: r.Name}, mockService(r))
 	if host == "" {
 		return
@@ -60,58 +75,90 @@ func mockSelector(r resource[v1alpha1.APIMockSpec]) map[string]string {
 	return map[string]string{"app.kubernetes.io/name": r.Name, "app.kubernetes.io/component": "mock"}
 }
 
-// mockConfigMap holds the document under a name that carries its hash, so that a new document rolls the pods. It is not
-// marked immutable: a later release may compress the same document into other bytes.
+// mockConfigMap holds the document, and what the mock is told beside it, under a name that carries their hash, so that an
+// edit rolls the pods. It is not marked immutable: a later release may compress the same document into other bytes.
 func mockConfigMap(r resource[v1alpha1.APIMockSpec], doc openapi.Document) *corev1.ConfigMap {
 	const digits = 10
-	sum := sha256.Sum256(doc.JSON)
-	return &corev1.ConfigMap{
+	out := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: mockMeta(r, r.Name+"-"+hex.EncodeToString(sum[:])[:digits]),
 		BinaryData: map[string][]byte{openapi.ConfigMapKey: openapi.Pack(doc)},
 	}
+	sum := sha256.New()
+	sum.Write(doc.JSON)
+	if server, _ := json.Marshal(r.spec.Server); string(server) != "{}" { // numbers and texts: nothing in it can fail
+		out.Data = map[string]string{v1alpha1.MockServerKey: string(server)}
+		sum.Write(server)
+	}
+	out.ObjectMeta = mockMeta(r, r.Name+"-"+hex.EncodeToString(sum.Sum(nil))[:digits])
+	return out
 }
 
-func mockDeployment(r resource[v1alpha1.APIMockSpec], configMap, image string) *appsv1.Deployment {
+func mockDeployment(r resource[v1alpha1.APIMockSpec], config *corev1.ConfigMap, image string) (*appsv1.Deployment, error) {
 	replicas, history := int32(1), int32(10)
 	if r.spec.Replicas != nil {
 		replicas = *r.spec.Replicas
 	}
+	pod := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(mockSelector(r))},
+		Spec:       mockPod(r, config, image),
+	}
+	if r.spec.Template != nil {
+		var err error
+		if pod, err = patchPod(pod, r.spec.Template.Raw, mockContainer); err != nil {
+			return nil, err
+		}
+		for name, want := range mockSelector(r) {
+			if pod.Labels[name] != want {
+				return nil, fmt.Errorf("metadata.labels[%s]: must stay %q, the Service and the Deployment select by it", name, want)
+			}
+		}
+	}
+	none, one := intstr.FromInt32(0), intstr.FromInt32(1)
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: mockMeta(r, r.Name),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, RevisionHistoryLimit: &history,
 			Selector: &metav1.LabelSelector{MatchLabels: mockSelector(r)},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(mockSelector(r))},
-				Spec:       mockPod(configMap, image),
+			// No pod goes before another is ready in its place.
+			Strategy: appsv1.DeploymentStrategy{
+				Type:          appsv1.RollingUpdateDeploymentStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: &none, MaxSurge: &one},
 			},
+			Template: pod,
 		},
-	}
+	}, nil
 }
 
-func mockPod(configMap, image string) corev1.PodSpec {
-	const folder, user = "/etc/tidelock", 65532
-	yes, no, id := true, false, int64(user)
+func mockPod(r resource[v1alpha1.APIMockSpec], config *corev1.ConfigMap, image string) corev1.PodSpec {
+	const folder, user, grace = "/etc/tidelock", 65532, 30
+	yes, no, id, end := true, false, int64(user), int64(grace)
+	args := []string{
+		"mock", "--definition", folder + "/" + openapi.ConfigMapKey,
+		// Proxies take a moment to learn that a pod goes; until then it goes on answering.
+		"--shutdown-delay", "10s",
+	}
+	if config.Data != nil {
+		args = append(args, "--server", folder+"/"+v1alpha1.MockServerKey)
+	}
 	return corev1.PodSpec{
-		AutomountServiceAccountToken: &no,
+		AutomountServiceAccountToken:  &no,
+		EnableServiceLinks:            &no,
+		TerminationGracePeriodSeconds: &end, // the delay, and as long again for requests in flight
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsNonRoot: &yes, RunAsUser: &id, RunAsGroup: &id,
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []corev1.Container{{
-			Name: "mock", Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
-			// Its ports are the defaults of the command: v1alpha1.MockPort and v1alpha1.MockDocsPort.
-			Args: []string{"mock", "--definition", folder + "/" + openapi.ConfigMapKey},
+			Name: mockContainer, Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
+			Args: args, // its ports are the defaults of the command: v1alpha1.MockPort and v1alpha1.MockDocsPort
 			Ports: []corev1.ContainerPort{
 				{Name: "http", ContainerPort: v1alpha1.MockPort, Protocol: corev1.ProtocolTCP},
 				{Name: "docs", ContainerPort: v1alpha1.MockDocsPort, Protocol: corev1.ProtocolTCP},
 			},
+			Resources:      r.spec.Resources,
 			ReadinessProbe: mockProbe("/readyz"),
 			LivenessProbe:  mockProbe("/healthz"),
-			// Proxies take a moment to learn that a pod goes; until then it goes on answering.
-			Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}},
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
 				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
@@ -119,7 +166,7 @@ func mockPod(configMap, image string) corev1.PodSpec {
 			VolumeMounts: []corev1.VolumeMount{{Name: "definition", MountPath: folder, ReadOnly: true}},
 		}},
 		Volumes: []corev1.Volume{{Name: "definition", VolumeSource: corev1.VolumeSource{
-			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}},
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: config.Name}},
 		}}},
 	}
 }

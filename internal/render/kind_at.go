@@ -3,15 +3,11 @@ package render
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/desired"
@@ -90,7 +86,7 @@ func atJob(r resource[v1alpha1.AtSpec]) (batchv1.JobTemplateSpec, error) {
 	}
 	if r.spec.Template != nil {
 		var err error
-		if pod, err = patchPod(pod, r.spec.Template.Raw); err != nil {
+		if pod, err = patchJobPod(pod, r.spec.Template.Raw); err != nil {
 			return batchv1.JobTemplateSpec{}, err
 		}
 	}
@@ -105,33 +101,11 @@ func atJob(r resource[v1alpha1.AtSpec]) (batchv1.JobTemplateSpec, error) {
 	}, nil
 }
 
-// patchPod merges a patch over a pod template, as kubectl patch does: lists of named things are merged by name.
-func patchPod(pod corev1.PodTemplateSpec, patch []byte) (_ corev1.PodTemplateSpec, err error) {
-	// The library panics on some patches that are none.
-	defer func() {
-		if recover() != nil {
-			err = errors.New("no patch of a pod template")
-		}
-	}()
-	if _, err := kjson.UnmarshalStrict(patch, &corev1.PodTemplateSpec{}); err != nil {
-		return pod, fmt.Errorf("no patch of a pod template: %w", err)
-	}
-	original, err := json.Marshal(pod)
-	if err != nil {
-		return pod, fmt.Errorf("encode the pod template: %w", err)
-	}
-	merged, err := strategicpatch.StrategicMergePatch(original, patch, corev1.PodTemplateSpec{})
-	if err != nil {
-		// Its error repeats the patch, which may hold a secret.
-		return pod, fmt.Errorf("cannot be merged: name each container (that of the command is %q), volume and variable", atContainer)
-	}
-	var out corev1.PodTemplateSpec
-	strict, err := kjson.UnmarshalStrict(merged, &out)
+// patchJobPod merges a patch over the pod template of a Job.
+func patchJobPod(pod corev1.PodTemplateSpec, patch []byte) (corev1.PodTemplateSpec, error) {
+	out, err := patchPod(pod, patch, atContainer)
 	if err != nil {
 		return pod, err
-	}
-	if len(strict) > 0 {
-		return pod, strict[0]
 	}
 	if p := out.Spec.RestartPolicy; p != corev1.RestartPolicyNever && p != corev1.RestartPolicyOnFailure {
 		return pod, fmt.Errorf("spec.restartPolicy: want Never or OnFailure for a Job, got %s", p)

@@ -197,7 +197,10 @@ func inFull(t *testing.T, v any) string {
 
 // withoutZeros leaves out what says nothing.
 func withoutZeros(name string, v any) any {
-	says := []string{"Weight", "replicas", "Timeout", "Prefix", "automountServiceAccountToken", "allowPrivilegeEscalation"}
+	says := []string{
+		"Weight", "replicas", "Timeout", "Prefix", "automountServiceAccountToken", "allowPrivilegeEscalation",
+		"enableServiceLinks", "maxUnavailable",
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		out := map[string]any{}

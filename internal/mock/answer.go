@@ -1,0 +1,130 @@
+package mock
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/tidelock/tidelock/internal/openapi"
+)
+
+// answer makes a response ready.
+func (b *bodies) answer(status int, response *openapi.Node) *answer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := &answer{headers: b.headers(response.Member("headers"))}
+	content := response.Member("content")
+	if content.Len() == 0 || bodyless(status) {
+		return out
+	}
+	var broken []string
+	for name, media := range content.Members() {
+		o, err := b.offer(name, resolve(b.root, media))
+		if err != nil {
+			broken = append(broken, name+": "+err.Error())
+			continue
+		}
+		out.offers = append(out.offers, o)
+	}
+	if len(out.offers) == 0 {
+		out.broken = "the document gives no answer: " + strings.Join(broken, "; ")
+	}
+	return out
+}
+
+// offer makes what is answered in one media type.
+func (b *bodies) offer(name string, media *openapi.Node) (offer, error) {
+	body, err := b.of(name, media)
+	if err != nil {
+		return offer{}, err
+	}
+	o := newOffer(concrete(name), body)
+	o.contentType, o.length = []string{o.name}, []string{strconv.Itoa(len(body))}
+	for title, example := range media.Member("examples").Members() {
+		value := resolve(b.root, example).Member("value")
+		if value == nil {
+			continue
+		}
+		if body, err := b.write(name, value); err == nil { // one that cannot be written cannot be asked for
+			o.examples = append(o.examples, named{name: title, body: body, length: []string{strconv.Itoa(len(body))}})
+		}
+	}
+	if schema := media.Member("schema"); schema != nil {
+		o.made = func(seed uint64) ([]byte, error) { return b.made(name, schema, seed) }
+	}
+	return o, nil
+}
+
+// made makes another value of a schema for each seed.
+func (b *bodies) made(name string, schema *openapi.Node, seed uint64) ([]byte, error) {
+	body, err := Sample(b.root, schema, openapi.InResponse, seed)
+	if err != nil || openapi.IsJSON(name) {
+		return body, err
+	}
+	value, err := openapi.Parse(body)
+	if err != nil {
+		return nil, err
+	}
+	return text(name, value)
+}
+
+// headers makes the headers that a response declares, each with its example or a value of its schema. Content-Type is said
+// by the content (OpenAPI, Response Object), and what frames a message is the server's.
+func (b *bodies) headers(declared *openapi.Node) []header {
+	var out []header
+	for name, node := range declared.Members() {
+		name = http.CanonicalHeaderKey(name)
+		switch name {
+		case "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade", "Keep-Alive", "Date":
+			continue
+		}
+		if value, ok := b.headerValue(resolve(b.root, node)); ok {
+			out = append(out, header{name: name, values: []string{value}})
+		}
+	}
+	return out
+}
+
+func (b *bodies) headerValue(declared *openapi.Node) (string, bool) {
+	value := b.example(declared)
+	if schema := declared.Member("schema"); value == nil && schema != nil {
+		body, err := generate(b.validator, b.root, schema, b.size)
+		if err != nil {
+			return "", false
+		}
+		if value, err = openapi.Parse(body); err != nil {
+			return "", false
+		}
+	}
+	var written string
+	switch value.Kind() {
+	case openapi.String, openapi.Bool, openapi.Number:
+		written = value.Text()
+	case openapi.Array: // style simple
+		parts := make([]string, value.Len())
+		for i, item := range value.Elements() {
+			parts[i] = item.Text()
+		}
+		written = strings.Join(parts, ",")
+	case openapi.Absent, openapi.Null, openapi.Object:
+		return "", false
+	}
+	// A line break would begin another header; net/http would put spaces there.
+	return written, written != "" && !strings.ContainsAny(written, "\r\n\x00")
+}
+
+// bodyless reports whether an answer of the status has no body by HTTP itself.
+func bodyless(status int) bool {
+	return status == http.StatusNoContent || status == http.StatusResetContent || status == http.StatusNotModified
+}
+
+// concrete returns the media type that a range in the document's content is answered with.
+func concrete(name string) string {
+	switch strings.TrimSpace(name) {
+	case "*/*", "application/*":
+		return "application/json"
+	case "text/*":
+		return "text/plain"
+	}
+	return name
+}

@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-interop check lint current fmt generate golden bench cluster envoy deps clean
+.PHONY: help demo build test test-interop check lint current fmt generate golden bench cluster node envoy deps clean
 
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -32,7 +32,7 @@ help: ## Show this help
 	@echo
 	@echo "  CLUSTER=<kubeconfig>  use that cluster for demo, test and check: none is built or started"
 
-demo: build cluster envoy ## Show Tidelock at work: a cluster, an Envoy, a git push (ONCE=1: run through and stop)
+demo: build cluster node envoy ## Show Tidelock at work: a cluster, an Envoy, a git push (ONCE=1: run through and stop)
 	@go build -o .cache/bin/demo ./test/demo
 	@TIDELOCK_BIN=$(CURDIR)/bin/tidelock LOCALCLUSTER_BIN=$(CURDIR)/.cache/bin/localcluster \
 		ENVOY_BIN=$(CURDIR)/.cache/bin/envoy .cache/bin/demo
@@ -40,7 +40,7 @@ demo: build cluster envoy ## Show Tidelock at work: a cluster, an Envoy, a git p
 build: ## Build bin/tidelock, one static binary
 	go build -o bin/tidelock ./cmd/tidelock
 
-test: cluster envoy ## Run all tests, with the race detector, against a real API server and a real Envoy
+test: cluster node envoy ## Run all tests, with the race detector, against a real API server, node and Envoy
 	@tools/deps.sh cc
 	CGO_ENABLED=1 go test -race -shuffle=on -tags e2e -timeout 20m -p $(TEST_PARALLEL) $(PACKAGES)
 	cd test/localcluster && go test ./...
@@ -74,8 +74,11 @@ bench: build cluster ## Measure: the packages' benchmarks, then the line beside 
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PACKAGES)
 	cd test/bench && go run . -root ../..
 
-cluster: ## Build the local control plane: minutes the first time, then only when it changes
+cluster: ## Build the local cluster: minutes the first time, then only when it changes
 	@$(if $(CLUSTER),echo "using the cluster of $(CLUSTER)",tools/cluster.sh)
+
+node: ## Fetch what the local cluster needs to run pods, where this is root
+	@$(if $(CLUSTER),true,tools/node.sh)
 
 envoy: ## Find or fetch Envoy
 	@tools/envoy.sh

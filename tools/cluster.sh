@@ -25,12 +25,12 @@ elapsed() { printf '%d:%02d' $((SECONDS / 60)) $((SECONDS % 60)); }
 
 if [[ -f $seconds ]]; then
 	last=$(<"$seconds")
-	echo "building the local control plane: last time it took $((last / 60)):$(printf %02d $((last % 60)))"
+	echo "building the local cluster: last time it took $((last / 60)):$(printf %02d $((last % 60)))"
 else
-	echo "building the local control plane: the first time this takes about 5 to 15 minutes on two cores"
+	echo "building the local cluster: the first time this takes about 5 to 15 minutes on two cores"
 fi
 SECONDS=0
-(while sleep 15 &>/dev/null && kill -0 $$; do echo "building the local control plane: $(elapsed)"; done) 9>&- &
+(while sleep 15 &>/dev/null && kill -0 $$; do echo "building the local cluster: $(elapsed)"; done) 9>&- &
 heartbeat=$!
 trap 'kill "$heartbeat"' EXIT
 
@@ -43,4 +43,4 @@ version=k8s.io/component-base/version
 mv "$binary.new" "$binary"
 echo "$SECONDS" >"$seconds"
 echo "$hash" >"$stamp"
-echo "built the local control plane in $(elapsed)"
+echo "built the local cluster in $(elapsed)"

@@ -18,6 +18,9 @@ const (
 	apiServerName         = "kube-apiserver"
 	controllerManagerName = "kube-controller-manager"
 	schedulerName         = "kube-scheduler"
+	runtimeName           = "containerd"
+	kubeletName           = "kubelet"
+	proxyName             = "kube-proxy"
 )
 
 const (
@@ -35,10 +38,17 @@ type controlPlane struct {
 	apiPort  int
 	etcdURL  string
 	etcdPeer string
+
+	// node is nil where there is none.
+	node *node
 }
 
 func (c controlPlane) server() string {
-	return fmt.Sprintf("https://%s:%d", loopback, c.apiPort)
+	host := loopback
+	if c.node != nil {
+		host = c.node.Network.Node.String()
+	}
+	return fmt.Sprintf("https://%s:%d", host, c.apiPort)
 }
 
 // kubeconfigPath is where the kubeconfig of a user of ours stands; the admin's is what up reports.
@@ -55,7 +65,7 @@ func (c controlPlane) writeKubeconfigs() error {
 	if err != nil {
 		return fmt.Errorf("read the CA: %w", err)
 	}
-	for _, user := range []string{pki.Admin, pki.ControllerManager, pki.Scheduler} {
+	for _, user := range []string{pki.Admin, pki.ControllerManager, pki.Scheduler, pki.Kubelet, pki.Proxy} {
 		cert, err := os.ReadFile(c.certs.Cert(user))
 		if err != nil {
 			return fmt.Errorf("read the certificate of %s: %w", user, err)
@@ -65,7 +75,10 @@ func (c controlPlane) writeKubeconfigs() error {
 			return fmt.Errorf("read the key of %s: %w", user, err)
 		}
 		config := api.NewConfig()
-		config.Clusters["local"] = &api.Cluster{Server: c.server(), CertificateAuthorityData: ca}
+		config.Clusters["local"] = &api.Cluster{
+			// By name, because a node's address differs from start to start and the certificate does not.
+			Server: c.server(), CertificateAuthorityData: ca, TLSServerName: pki.ServerName,
+		}
 		config.AuthInfos[user] = &api.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}
 		config.Contexts["local"] = &api.Context{Cluster: "local", AuthInfo: user}
 		config.CurrentContext = "local"
@@ -77,7 +90,11 @@ func (c controlPlane) writeKubeconfigs() error {
 }
 
 func (c controlPlane) ready() event {
-	return event{Event: "ready", Kubeconfig: c.kubeconfigPath(pki.Admin), Server: c.server(), Dir: c.dir}
+	e := event{Event: "ready", Kubeconfig: c.kubeconfigPath(pki.Admin), Server: c.server(), Dir: c.dir}
+	if c.node != nil {
+		e.Host, e.Pods = c.node.Network.Host.String(), c.node.Network.Pods.String()
+	}
+	return e
 }
 
 func (c controlPlane) etcdArgs() []string {
@@ -95,10 +112,8 @@ func (c controlPlane) etcdArgs() []string {
 }
 
 func (c controlPlane) apiServerArgs() []string {
-	return []string{
+	args := []string{
 		"--etcd-servers=" + c.etcdURL,
-		"--bind-address=" + loopback,
-		"--advertise-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(c.apiPort),
 		"--permit-port-sharing",
 		"--tls-cert-file=" + c.certs.Cert(pki.APIServer),
@@ -109,10 +124,17 @@ func (c controlPlane) apiServerArgs() []string {
 		"--service-account-signing-key-file=" + c.certs.Key(pki.ServiceAccounts),
 		"--service-cluster-ip-range=" + serviceRange,
 		"--authorization-mode=Node,RBAC",
-		// A loopback address is refused as an endpoint of the kubernetes Service.
-		"--endpoint-reconciler-type=none",
 		"--profiling=false",
 	}
+	if c.node != nil {
+		return append(args, c.node.apiServerArgs(c.certs)...)
+	}
+	return append(args,
+		"--bind-address="+loopback,
+		"--advertise-address="+loopback,
+		// A loopback address is refused as an endpoint of the kubernetes Service.
+		"--endpoint-reconciler-type=none",
+	)
 }
 
 func (c controlPlane) controllerManagerArgs() []string {

@@ -30,12 +30,8 @@ type process struct {
 	err  error
 }
 
-// startProcess runs our own binary under the component's name, with its log in dir.
-func startProcess(dir, name string, args []string) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find our own binary: %w", err)
-	}
+// startProcess runs a component by its command line, with its log in dir.
+func startProcess(dir, name string, argv []string) (*process, error) {
 	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -43,7 +39,7 @@ func startProcess(dir, name string, args []string) (*process, error) {
 	}
 	defer log.Close() // the child has its own copy
 	//nolint:noctx // it is stopped in order, not killed with a context
-	p.cmd = exec.Command(self, append([]string{name}, args...)...)
+	p.cmd = exec.Command(argv[0], argv[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	// Its own process group, so that Ctrl-C reaches only us and the order of the stop is ours.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/tidelock/tidelock/test/localcluster/internal/port"
@@ -38,6 +39,11 @@ func runProcesses(ctx context.Context, c controlPlane, commands <-chan command, 
 	if err := c.writeKubeconfigs(); err != nil {
 		return err
 	}
+	if c.node != nil {
+		if err := c.configureNode(); err != nil {
+			return err
+		}
+	}
 
 	s := &supervisor{plane: c, running: map[string]*process{}, exits: make(chan *process)}
 	err := s.run(ctx, commands, report)
@@ -48,8 +54,13 @@ func runProcesses(ctx context.Context, c controlPlane, commands <-chan command, 
 }
 
 func (s *supervisor) run(ctx context.Context, commands <-chan command, report reporter) error {
-	for _, name := range startOrder() {
+	for _, name := range s.startOrder() {
 		if err := s.start(ctx, name); err != nil {
+			return err
+		}
+	}
+	if s.plane.node != nil {
+		if err := s.awaitNode(ctx); err != nil {
 			return err
 		}
 	}
@@ -74,8 +85,13 @@ func (s *supervisor) run(ctx context.Context, commands <-chan command, report re
 	}
 }
 
-func startOrder() []string {
-	return []string{etcdName, apiServerName, controllerManagerName, schedulerName}
+func (s *supervisor) startOrder() []string {
+	order := []string{etcdName, apiServerName, controllerManagerName, schedulerName}
+	if s.plane.node != nil {
+		// The runtime reads the images while the API server starts.
+		return slices.Concat([]string{runtimeName}, order, []string{kubeletName, proxyName})
+	}
+	return order
 }
 
 func (s *supervisor) obey(ctx context.Context, cmd command) event {
@@ -90,6 +106,8 @@ func (s *supervisor) obey(ctx context.Context, cmd command) event {
 		done, err = event{Event: "stopped"}, s.stop(cmd.component)
 	case "kill":
 		done, err = event{Event: "stopped"}, s.kill(cmd.component)
+	case "image":
+		done, err = event{Event: "imported"}, s.plane.importImage(ctx, cmd.component)
 	default:
 		err = fmt.Errorf("unknown command %q", cmd.verb)
 	}
@@ -132,11 +150,11 @@ func (s *supervisor) start(ctx context.Context, name string) error {
 	if s.running[name] != nil {
 		return fmt.Errorf("%s is running", name)
 	}
-	args, err := s.args(name)
+	argv, err := s.commandLine(name)
 	if err != nil {
 		return err
 	}
-	p, err := startProcess(s.plane.dir, name, args)
+	p, err := startProcess(s.plane.dir, name, argv)
 	if err != nil {
 		return err
 	}
@@ -163,19 +181,33 @@ func (s *supervisor) start(ctx context.Context, name string) error {
 	return nil
 }
 
-func (s *supervisor) args(name string) ([]string, error) {
-	switch name {
-	case etcdName:
-		return s.plane.etcdArgs(), nil
-	case apiServerName:
-		return s.plane.apiServerArgs(), nil
-	case controllerManagerName:
-		return s.plane.controllerManagerArgs(), nil
-	case schedulerName:
-		return s.plane.schedulerArgs(), nil
+// commandLine is that of a component: of our own binary, but for the container runtime.
+func (s *supervisor) commandLine(name string) ([]string, error) {
+	if s.plane.node != nil && name == runtimeName {
+		return s.plane.runtimeCommandLine(), nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find our own binary: %w", err)
+	}
+	var args []string
+	switch {
+	case name == etcdName:
+		args = s.plane.etcdArgs()
+	case name == apiServerName:
+		args = s.plane.apiServerArgs()
+	case name == controllerManagerName:
+		args = s.plane.controllerManagerArgs()
+	case name == schedulerName:
+		args = s.plane.schedulerArgs()
+	case s.plane.node != nil && name == kubeletName:
+		args = s.plane.kubeletArgs()
+	case s.plane.node != nil && name == proxyName:
+		args = s.plane.proxyArgs()
 	default:
 		return nil, fmt.Errorf("unknown component %q", name)
 	}
+	return append([]string{self, name}, args...), nil
 }
 
 func (s *supervisor) stop(name string) error {
@@ -205,13 +237,22 @@ func (s *supervisor) take(name string) (*process, error) {
 	return p, nil
 }
 
-// stopAll stops what runs in reverse order: etcd last.
+// stopAll stops what runs in reverse order: etcd last. The parts of a node are killed: what they leave goes with their
+// namespaces, and an API server waits long for a kubelet's open requests.
 func (s *supervisor) stopAll() error {
 	var errs []error
-	for _, name := range slices.Backward(startOrder()) {
-		if s.running[name] != nil {
+	for _, name := range slices.Backward(s.startOrder()) {
+		switch {
+		case s.running[name] == nil:
+		case isNodePart(name):
+			errs = append(errs, s.kill(name))
+		default:
 			errs = append(errs, s.stop(name))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func isNodePart(name string) bool {
+	return name == runtimeName || name == kubeletName || name == proxyName
 }

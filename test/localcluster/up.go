@@ -20,6 +20,11 @@ type options struct {
 	noFsync   bool
 	processes bool
 	lifeline  bool
+	node      bool
+	packages  string
+	images    []string
+	// inside is set where we are inside a node's sandbox.
+	inside string
 }
 
 // event is one line of up's standard output.
@@ -31,12 +36,15 @@ type event struct {
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	Server     string `json:"server,omitempty"`
 	Dir        string `json:"dir,omitempty"`
+	// Host is the address at which pods reach servers of the host, and Pods are their own addresses.
+	Host string `json:"host,omitempty"`
+	Pods string `json:"pods,omitempty"`
 }
 
 // reporter writes an event; a reader that has gone away is no reason to stop.
 type reporter func(event)
 
-// up runs a control plane until ctx is done, or standard input ends where --lifeline is set.
+// up runs a cluster until ctx is done, or standard input ends where --lifeline is set.
 func up(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
 	opts, err := parseUp(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -50,6 +58,9 @@ func up(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) e
 		return err
 	}
 	defer remove()
+	if opts.node && opts.inside == "" {
+		return upOutside(ctx, args, opts, dir)
+	}
 	certs, err := pki.Ensure(filepath.Join(dir, "pki"))
 	if err != nil {
 		return err
@@ -64,7 +75,10 @@ func up(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) e
 	encoder := json.NewEncoder(stdout)
 	report := func(e event) { _ = encoder.Encode(e) }
 	plane := controlPlane{dir: dir, certs: certs, noFsync: opts.noFsync, apiPort: opts.port}
-	if opts.processes {
+	if plane.node, err = newNode(opts, dir); err != nil {
+		return err
+	}
+	if opts.processes || plane.node != nil {
 		return runProcesses(ctx, plane, commands, report)
 	}
 	return runInProcess(ctx, plane, commands, report)
@@ -77,8 +91,16 @@ func parseUp(args []string) (options, error) {
 	fs.IntVar(&o.port, "port", 0, "port of the API server on 127.0.0.1; a free one by default")
 	fs.BoolVar(&o.noFsync, "no-fsync", false, "etcd does not wait for the disk: faster, and data may be lost in a power cut")
 	fs.BoolVar(&o.processes, "processes", false, "run each component as a process of its own")
-	fs.BoolVar(&o.lifeline, "lifeline", false, "stop when standard input ends; with --processes also obey its lines:\n"+
-		"stop|kill|start COMPONENT")
+	fs.BoolVar(&o.lifeline, "lifeline", false, "stop when standard input ends; with --processes or --node also obey its\n"+
+		"lines: stop|kill|start COMPONENT, and with --node: image NAME=BINARY")
+	fs.BoolVar(&o.node, "node", false, "run a node too, in network and mount namespaces of its own; needs root")
+	fs.StringVar(&o.packages, "packages", defaultPackages(), "folder with the unpacked Debian packages of a node")
+	fs.Func("image", "NAME=BINARY: a static program as an image for the node's pods, beside busybox; may be repeated",
+		func(image string) error {
+			o.images = append(o.images, image)
+			return nil
+		})
+	fs.StringVar(&o.inside, insideName, "", "set by us, inside the namespaces")
 	if err := fs.Parse(args); err != nil {
 		return options{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -23,8 +24,16 @@ const (
 	Admin             = "admin"
 	ControllerManager = "controller-manager"
 	Scheduler         = "scheduler"
+	Kubelet           = "kubelet"
+	Proxy             = "proxy"
 	ServiceAccounts   = "service-accounts" // signs tokens; has a key and no certificate
 )
+
+// NodeName is the name of the one node: a kubelet has the rights of its node alone.
+const NodeName = "node"
+
+// ServerName is a name that the API server's certificate has wherever it listens.
+const ServerName = "kubernetes"
 
 const lifetime = 5 * 365 * 24 * time.Hour
 
@@ -42,8 +51,7 @@ func (p PKI) Key(holder string) string { return filepath.Join(p.dir, holder+".ke
 // Ensure returns the PKI in dir, which is made where it is not complete.
 func Ensure(dir string) (PKI, error) {
 	p := PKI{dir: dir}
-	// The last file written: where it is, all are.
-	if _, err := os.Stat(p.Key(ServiceAccounts)); err == nil {
+	if p.complete() {
 		return p, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -53,6 +61,17 @@ func Ensure(dir string) (PKI, error) {
 		return PKI{}, err
 	}
 	return p, nil
+}
+
+func (p PKI) complete() bool {
+	files := []string{p.Key(ServiceAccounts)}
+	for _, h := range holders() {
+		files = append(files, p.Cert(h.file))
+	}
+	return !slices.ContainsFunc(files, func(file string) bool {
+		_, err := os.Stat(file)
+		return err != nil
+	})
 }
 
 // holder is one who gets a certificate; a server has addresses, a client the rights of its name and group.
@@ -69,12 +88,14 @@ func holders() []holder {
 		{
 			file:      APIServer,
 			user:      "kube-apiserver",
-			dns:       []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
+			dns:       []string{"localhost", ServerName, "kubernetes.default", "kubernetes.default.svc"},
 			addresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 96, 0, 1)},
 		},
 		{file: Admin, user: "admin", groups: []string{"system:masters"}},
 		{file: ControllerManager, user: "system:kube-controller-manager"},
 		{file: Scheduler, user: "system:kube-scheduler"},
+		{file: Kubelet, user: "system:node:" + NodeName, groups: []string{"system:nodes"}},
+		{file: Proxy, user: "system:kube-proxy"},
 	}
 }
 

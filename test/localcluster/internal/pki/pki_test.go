@@ -29,6 +29,8 @@ func TestCertificatesAreSignedByTheCAForTheirUse(t *testing.T) {
 		{holder: Admin, user: "admin", group: "system:masters", use: x509.ExtKeyUsageClientAuth},
 		{holder: ControllerManager, user: "system:kube-controller-manager", use: x509.ExtKeyUsageClientAuth},
 		{holder: Scheduler, user: "system:kube-scheduler", use: x509.ExtKeyUsageClientAuth},
+		{holder: Kubelet, user: "system:node:node", group: "system:nodes", use: x509.ExtKeyUsageClientAuth},
+		{holder: Proxy, user: "system:kube-proxy", use: x509.ExtKeyUsageClientAuth},
 	} {
 		pair, err := tls.LoadX509KeyPair(p.Cert(tc.holder), p.Key(tc.holder))
 		if err != nil {

@@ -48,22 +48,32 @@ func startShared() (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kubeconfig := os.Getenv("CLUSTER"); kubeconfig != "" {
-		if !filepath.IsAbs(kubeconfig) {
-			kubeconfig = filepath.Join(root, kubeconfig)
-		}
+	if kubeconfig := named(root); kubeconfig != "" {
 		return connect(kubeconfig)
 	}
-	// The log outlives the process; the next one of the same package overwrites it.
-	logs := filepath.Join(root, ".cache", "log")
-	if err := os.MkdirAll(logs, 0o755); err != nil {
-		return nil, fmt.Errorf("make a folder for logs: %w", err)
-	}
-	d, err := startDaemon(filepath.Join(logs, filepath.Base(os.Args[0])+".localcluster.log"), "--no-fsync")
+	d, err := startLogged(root, "localcluster", "--no-fsync")
 	if err != nil {
 		return nil, err
 	}
 	return d.plane, nil
+}
+
+// named returns the path of the kubeconfig in CLUSTER, or nothing.
+func named(root string) string {
+	kubeconfig := os.Getenv("CLUSTER")
+	if kubeconfig == "" || filepath.IsAbs(kubeconfig) {
+		return kubeconfig
+	}
+	return filepath.Join(root, kubeconfig)
+}
+
+// startLogged starts a cluster whose log outlives the process; the next one of the same package overwrites it.
+func startLogged(root, name string, flags ...string) (*daemon, error) {
+	logs := filepath.Join(root, ".cache", "log")
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return nil, fmt.Errorf("make a folder for logs: %w", err)
+	}
+	return startDaemon(filepath.Join(logs, filepath.Base(os.Args[0])+"."+name+".log"), flags...)
 }
 
 func connect(kubeconfig string) (*ControlPlane, error) {

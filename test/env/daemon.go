@@ -18,6 +18,8 @@ const (
 // daemon is a running `localcluster up`.
 type daemon struct {
 	plane *ControlPlane
+	// host is the address at which pods reach servers of this machine; empty where there is no node.
+	host string
 
 	cmd *exec.Cmd
 	// stdin carries commands and is the lifeline: the daemon stops when it closes, which the kernel sees to
@@ -33,6 +35,7 @@ type event struct {
 	Component  string `json:"component"`
 	Error      string `json:"error"`
 	Kubeconfig string `json:"kubeconfig"`
+	Host       string `json:"host"`
 }
 
 // startDaemon returns when the API server is ready.
@@ -68,7 +71,7 @@ func startDaemon(logPath string, flags ...string) (*daemon, error) {
 	if d.plane, err = connect(ready.Kubeconfig); err != nil {
 		return nil, errors.Join(err, d.stop())
 	}
-	d.plane.daemon = d
+	d.plane.daemon, d.host = d, ready.Host
 	return d, nil
 }
 

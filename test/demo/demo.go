@@ -20,13 +20,15 @@ type demo struct {
 	tty  bool
 
 	kubeconfig string
-	cluster    client.Client
-	overlay    string // folder of the checkout that is edited
-	envoyPort  int    // where shop.example.com answers
-	webPort    int
-	xdsPort    int
-	adminPort  int
-	procs      []*process
+	// noNode says why mocks do not run in pods; empty where they do.
+	noNode    string
+	cluster   client.Client
+	overlay   string // folder of the checkout that is edited
+	envoyPort int    // where shop.example.com answers
+	webPort   int
+	xdsPort   int
+	adminPort int
+	procs     []*process
 }
 
 const (
@@ -119,6 +121,9 @@ func (d *demo) hints() string {
 		fmt.Sprintf("%s xds show --address http://127.0.0.1:%d", rel(tool("TIDELOCK_BIN", "bin/tidelock")), d.webPort),
 		fmt.Sprintf("curl http://127.0.0.1:%d/clusters    # Envoy's own view", d.adminPort),
 		fmt.Sprintf("cd %s && edit base/catalog.yaml && git commit -a -m 'more to v2' && git push", rel(d.work())),
+	}
+	if d.noNode == "" {
+		lines = append(lines, fmt.Sprintf("%s logs -n shop deployment/catalog-v2    # a mock's requests", d.kubectl()))
 	}
 	return "  " + strings.Join(lines, "\n  ") + "\n"
 }

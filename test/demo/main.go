@@ -1,4 +1,4 @@
-// Command demo runs Tidelock's main job from nothing: a control plane, a git repository made from examples/repo, the
+// Command demo runs Tidelock's main job from nothing: a cluster, a git repository made from examples/repo, the
 // daemon and Envoy; then it pushes a commit and shows what changed in the cluster and in the traffic, and how fast.
 //
 // It is started by "make demo", which builds what it needs and names the programs in the environment: TIDELOCK_BIN, ENVOY_BIN,
@@ -40,7 +40,7 @@ func run(ctx context.Context, out *os.File) (err error) {
 		title string
 		do    func(context.Context) error
 	}{
-		{"control plane", d.startCluster},
+		{"cluster", d.startCluster},
 		{"git repository from examples/repo", d.makeRepository},
 		{"tidelock run", d.startDaemon},
 		{"Envoy", d.startEnvoy},
@@ -51,6 +51,7 @@ func run(ctx context.Context, out *os.File) (err error) {
 			return err
 		}
 	}
+	d.printf("   %s\n", d.whereMocksRun())
 	if err := d.showPush(ctx); err != nil {
 		return err
 	}

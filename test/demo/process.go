@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -59,19 +60,22 @@ func (d *demo) died() <-chan error {
 
 // cleanUp stops the processes, the last one first. The logs stay in the ignored folder until the next start.
 func (d *demo) cleanUp() error {
-	const patience = 10 * time.Second
-	for _, p := range d.procs {
-		defer func() {
-			_ = p.cmd.Process.Signal(syscall.SIGTERM)
-			select {
-			case <-p.done:
-			case <-time.After(patience):
-				_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-				<-p.done
-			}
-		}()
+	for _, p := range slices.Backward(d.procs) {
+		p.stop()
 	}
 	return nil
+}
+
+// stop asks the process to end, and kills it where it does not.
+func (p *process) stop() {
+	const patience = 10 * time.Second
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+		<-p.done
+	}
 }
 
 // tails are the last lines of each log, for the message of a failure.

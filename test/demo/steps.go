@@ -24,20 +24,6 @@ import (
 
 func (d *demo) work() string { return filepath.Join(d.dir, "shop") }
 
-// startCluster starts the local control plane, or takes the cluster that CLUSTER names.
-func (d *demo) startCluster(ctx context.Context) error {
-	if c := os.Getenv("CLUSTER"); c != "" {
-		d.kubeconfig = c
-		return d.connect(ctx)
-	}
-	dir := filepath.Join(d.dir, "cluster")
-	d.kubeconfig = filepath.Join(dir, "kubeconfig")
-	if err := d.start("cluster", tool("LOCALCLUSTER_BIN", ".cache/bin/localcluster"), "up", "--dir", dir, "--no-fsync"); err != nil {
-		return err
-	}
-	return d.until(ctx, 50*time.Millisecond, d.connect)
-}
-
 // connect makes the client of the cluster, and asks it something.
 func (d *demo) connect(ctx context.Context) error {
 	cfg, err := clientcmd.BuildConfigFromFlags("", d.kubeconfig)
@@ -87,13 +73,18 @@ func (d *demo) movePorts(ctx context.Context) error {
 }
 
 func (d *demo) startDaemon(ctx context.Context) error {
-	err := d.start("tidelock", tool("TIDELOCK_BIN", "bin/tidelock"), "run",
+	args := []string{
+		"run",
 		"--name", "demo", "--namespace", "default", "--kubeconfig", d.kubeconfig,
-		"--repo", filepath.Join(d.dir, "shop.git"), "--path", d.overlay, "--local-mocks",
+		"--repo", filepath.Join(d.dir, "shop.git"), "--path", d.overlay,
 		"--data-dir", filepath.Join(d.dir, "data"),
 		"--xds-address", fmt.Sprintf("127.0.0.1:%d", d.xdsPort),
-		"--web-address", fmt.Sprintf("127.0.0.1:%d", d.webPort))
-	if err != nil {
+		"--web-address", fmt.Sprintf("127.0.0.1:%d", d.webPort),
+	}
+	if d.noNode != "" {
+		args = append(args, "--local-mocks")
+	}
+	if err := d.start("tidelock", tool("TIDELOCK_BIN", "bin/tidelock"), args...); err != nil {
 		return err
 	}
 	return d.until(ctx, 20*time.Millisecond, func(ctx context.Context) error {

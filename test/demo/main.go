@@ -29,12 +29,12 @@ func main() {
 }
 
 // run is the whole demonstration; it returns when everything that it started has ended.
-func run(ctx context.Context, out *os.File) (err error) {
+func run(ctx context.Context, out *os.File) error {
 	d, err := newDemo(ctx, out)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.cleanUp()) }()
+	defer d.cleanUp()
 
 	steps := []struct {
 		title string

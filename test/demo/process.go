@@ -59,11 +59,10 @@ func (d *demo) died() <-chan error {
 }
 
 // cleanUp stops the processes, the last one first. The logs stay in the ignored folder until the next start.
-func (d *demo) cleanUp() error {
+func (d *demo) cleanUp() {
 	for _, p := range slices.Backward(d.procs) {
 		p.stop()
 	}
-	return nil
 }
 
 // stop asks the process to end, and kills it where it does not.

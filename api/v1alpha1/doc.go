@@ -42,6 +42,14 @@ const (
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// ManagedBy is the value of LabelManagedBy, and the name of the field manager.
 	ManagedBy = "tidelock"
+	// LabelFiredBy names the instance that fired the schedule of a Job. Such a Job is not in the inventory.
+	LabelFiredBy = "tidelock.dev/fired-by"
+	// LabelLedger marks the ConfigMaps in which an instance keeps the instants that it has handled.
+	LabelLedger = "tidelock.dev/ledger"
+	// AnnotationInstant is the instant that a Job runs for, RFC 3339 in UTC.
+	AnnotationInstant = "tidelock.dev/instant"
+	// AnnotationPending: "enabled" is on a Job from when it is made until it is let go, a moment later.
+	AnnotationPending = "tidelock.dev/pending"
 	// AnnotationDigest is the digest of the content that was applied.
 	AnnotationDigest = "tidelock.dev/digest"
 	// AnnotationPrune: "enabled" allows a Namespace, CRD or PersistentVolumeClaim to be pruned, "disabled" keeps any object.

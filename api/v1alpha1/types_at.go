@@ -15,6 +15,7 @@ import (
 // +kubebuilder:printcolumn:name="Schedule",type=string,JSONPath=`.spec.schedule`
 // +kubebuilder:printcolumn:name="Zone",type=string,JSONPath=`.spec.timeZone`
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextRun`
+// +kubebuilder:printcolumn:name="Last",type=string,JSONPath=`.status.lastRun.instant`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="want at most 63 characters: Jobs are named after it"
 type At struct {
@@ -96,6 +97,41 @@ type AtStatus struct {
 	Status `json:",inline"`
 	// NextRun is the next instant, RFC 3339 in UTC; empty where none lies ahead.
 	NextRun string `json:"nextRun,omitempty"`
+	// Active is how many runs go on.
+	Active int32 `json:"active,omitempty"`
+	// LastRun is the run of the latest instant that ran.
+	LastRun *AtRun `json:"lastRun,omitempty"`
+	// LastMissed are the latest instants that did not run.
+	LastMissed *AtMissed `json:"lastMissed,omitempty"`
+}
+
+// ConditionSucceeded is True where the latest instant ran and its run ended well, False where it did not.
+const ConditionSucceeded = "Succeeded"
+
+// AtRun is one run of an At. All times are RFC 3339 in UTC.
+type AtRun struct {
+	// Instant that it ran for.
+	Instant string `json:"instant"`
+	// Job that it is: kubectl logs job/<name>.
+	Job string `json:"job"`
+	// Outcome: Running, Succeeded, Failed, Deleted (before it ended) or Unknown (the Job went while the daemon was down).
+	Outcome  string `json:"outcome"`
+	Started  string `json:"started,omitempty"`
+	Finished string `json:"finished,omitempty"`
+	// ExitCode of the command, where it is known.
+	ExitCode *int32 `json:"exitCode,omitempty"`
+	// Reason of the Job for its failure.
+	Reason string `json:"reason,omitempty"`
+}
+
+// AtMissed are instants that did not run, in a row.
+type AtMissed struct {
+	// From and Until are the first and the last of them.
+	From  string `json:"from"`
+	Until string `json:"until"`
+	// Count is how many they are, up to 1000.
+	Count  int32  `json:"count"`
+	Reason string `json:"reason"`
 }
 
 // AtList is a list of Ats.

@@ -79,6 +79,9 @@ type SyncStatus struct {
 	// Released names objects that left the repository and were kept (Namespaces, CRDs, PersistentVolumeClaims, protected).
 	// +kubebuilder:validation:MaxItems=64
 	Released []string `json:"released,omitempty"`
+	// NextRuns are the next few instants of all schedules: RFC 3339 in UTC, and the At.
+	// +kubebuilder:validation:MaxItems=64
+	NextRuns []string `json:"nextRuns,omitempty"`
 	// Proxies that are connected, by group and node.
 	// +kubebuilder:validation:MaxItems=1000
 	Proxies []ProxyStatus `json:"proxies,omitempty"`

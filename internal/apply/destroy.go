@@ -59,12 +59,14 @@ func (c *Cluster) Destroy(ctx context.Context) (Result, error) {
 	}
 }
 
-// forget removes the inventory and the Sync of an instance that owns nothing.
+// forget removes the inventory, the ledger of schedules and the Sync of an instance that owns nothing.
 func (c *Cluster) forget(ctx context.Context) error {
-	err := c.client.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(c.cfg.Namespace),
-		client.MatchingLabels{labelInventory: c.cfg.Owner})
-	if err != nil {
-		return fmt.Errorf("remove the inventory: %w", err)
+	for _, label := range []string{labelInventory, v1alpha1.LabelLedger} {
+		err := c.client.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(c.cfg.Namespace),
+			client.MatchingLabels{label: c.cfg.Owner})
+		if err != nil {
+			return fmt.Errorf("remove the ConfigMaps with the label %s: %w", label, err)
+		}
 	}
 	c.ledger = newLedger(c.cfg)
 	u := addressOf(Change{ID: c.syncID()}, v1alpha1.GroupVersion().Version)

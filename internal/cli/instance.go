@@ -20,6 +20,7 @@ import (
 	"github.com/tidelock/tidelock/internal/mock"
 	"github.com/tidelock/tidelock/internal/reconcile"
 	"github.com/tidelock/tidelock/internal/render"
+	"github.com/tidelock/tidelock/internal/schedule"
 	"github.com/tidelock/tidelock/internal/source"
 	"github.com/tidelock/tidelock/internal/web"
 	"github.com/tidelock/tidelock/internal/xds"
@@ -92,6 +93,7 @@ type instance struct {
 	mocks   *mock.Local // nil where pods answer
 	metrics *prometheus.Registry
 	loop    *reconcile.Loop
+	runs    *schedule.Runner // nil in a single run, which fires nothing
 }
 
 // make builds the parts; proxies says how they are served, nil for a single run that serves none, and local has this
@@ -135,13 +137,18 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 	if local {
 		in.mocks = mock.NewLocal(mock.LocalConfig{Logger: in.log})
 	}
+	wake := []<-chan struct{}{in.source.Changed(), in.cluster.Changed(), in.proxies.Changed(), in.world.Changed()}
+	if proxies != nil {
+		if in.runs, err = newRuns(cfg, in.log); err != nil {
+			return nil, err
+		}
+		wake = append(wake, in.runs.Changed())
+	}
 	in.loop = reconcile.New(reconcile.Config{
 		Repository: in.source.Repository(), Ref: f.source.Ref, Path: f.path,
 		Source: in.source, Cluster: in.cluster, Proxies: in.proxies, World: in.world, Mocks: in.mocks,
 		Render: render.Options{Path: f.path, MockImage: f.mockImage, Cache: render.NewCache()},
-		Wake: []<-chan struct{}{
-			in.source.Changed(), in.cluster.Changed(), in.proxies.Changed(), in.world.Changed(),
-		},
+		Wake:   wake, Schedules: in.runs,
 		Definitions: definitions, Version: version(), OneShot: proxies == nil, Logger: in.log,
 		Metrics: reconcile.NewMetrics(in.metrics, in.proxies),
 	})
@@ -156,6 +163,24 @@ func (in *instance) start(ctx context.Context, g *errgroup.Group) {
 	if in.mocks != nil {
 		g.Go(func() error { return in.mocks.Run(ctx) })
 	}
+}
+
+// newRuns returns what fires schedules.
+func newRuns(cfg apply.Config, log *slog.Logger) (*schedule.Runner, error) {
+	kube, err := schedule.NewKube(cfg.REST, cfg.Owner, cfg.Namespace, log)
+	if err != nil {
+		return nil, err
+	}
+	return schedule.New(schedule.Config{Instance: cfg.Owner, Jobs: kube, Sight: kube, Ledger: kube, Events: kube, Logger: log}), nil
+}
+
+// write is what one process alone may do: it takes the cluster from commit to commit, and fires schedules.
+func (in *instance) write(ctx context.Context) error {
+	defer in.runs.Forget() // the next to write may know a newer commit
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return in.loop.Run(ctx) })
+	g.Go(func() error { return in.runs.Run(ctx) })
+	return g.Wait()
 }
 
 // lead runs held while this process has the instance's Lease. Where the API server is out of reach for so long that the

@@ -90,7 +90,7 @@ func (f *daemonFlags) run(cmd *cobra.Command) error {
 			Metrics: web.MetricsHandler(in.metrics),
 		})
 	})
-	g.Go(func() error { return in.lead(ctx, in.loop.Run) })
+	g.Go(func() error { return in.lead(ctx, in.write) })
 	return g.Wait()
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/tidelock/tidelock/internal/desired"
 	"github.com/tidelock/tidelock/internal/mock"
 	"github.com/tidelock/tidelock/internal/render"
+	"github.com/tidelock/tidelock/internal/schedule"
 	"github.com/tidelock/tidelock/internal/xds"
 )
 
@@ -28,7 +29,7 @@ type Source interface {
 	Keep(ctx context.Context, hashes ...string) error
 }
 
-// Config is what a Loop works with. All fields but Definitions, Mocks and Metrics are required.
+// Config is what a Loop works with. All fields but Definitions, Mocks, Schedules and Metrics are required.
 type Config struct {
 	// Repository, Ref and Path are what is followed, as they are shown.
 	Repository, Ref, Path string
@@ -46,6 +47,8 @@ type Config struct {
 	OneShot bool
 	// Mocks answers the repository's APIMocks in this process; nil leaves them to pods.
 	Mocks *mock.Local
+	// Schedules fires what the accepted commit schedules; nil leaves that to a daemon.
+	Schedules *schedule.Runner
 	// Wake are channels that start a pass: whatever changed sends on one of them.
 	Wake   []<-chan struct{}
 	Logger *slog.Logger

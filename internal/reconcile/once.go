@@ -24,6 +24,7 @@ func (l *Loop) once(ctx context.Context, was standing) standing {
 		out = l.execute(ctx, out, was) // apply.Execute: creates and updates, stage by stage
 		out = l.answer(ctx, out, was)  // mocks of this process take their documents
 		out = l.publish(out, was)      // xds.Publish: new snapshots to the proxies, in phases
+		l.schedule(out)                // schedule.Set: the table of schedules is replaced
 		out = l.prune(ctx, out, was)   // apply.Prune: deletes last
 	}
 	now := settle(was, out, l.now())

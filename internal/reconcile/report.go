@@ -32,7 +32,7 @@ func (l *Loop) report(ctx context.Context, was, now standing) standing {
 		return now
 	}
 	status := l.syncStatus(now)
-	next, news := told{sync: &status, objects: now.told.objects, from: fromOf(now)}, []apply.ObjectStatus(nil)
+	next, news := told{sync: &status, objects: now.told.objects, from: l.fromOf(now)}, []apply.ObjectStatus(nil)
 	// Before endpoints are listed nothing is known of routes.
 	sighted := len(now.thought.snapshots) > 0
 	if sighted && (next.from.key == (key{}) || next.from != now.told.from) {
@@ -72,8 +72,8 @@ func withThese(old, all map[desired.ID]toldOf, news []apply.ObjectStatus) map[de
 }
 
 // fromOf is all that the statuses of resources of ours are made from.
-func fromOf(now standing) toldFrom {
-	from := toldFrom{key: now.thought.key, until: now.accepted.until}
+func (l *Loop) fromOf(now standing) toldFrom {
+	from := toldFrom{key: now.thought.key, until: now.accepted.until, runs: l.runs()}
 	if refused := now.rejections(); len(refused) > 0 {
 		from.refusals = fmt.Sprint(refused)
 		for _, group := range slices.Sorted(maps.Keys(now.published)) {

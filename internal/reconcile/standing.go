@@ -197,7 +197,9 @@ type toldOf struct {
 type toldFrom struct {
 	key key
 	// until is when the next step begins.
-	until    time.Time
+	until time.Time
+	// runs changes when a schedule's standing does.
+	runs     uint64
 	failures string
 	refusals string
 }

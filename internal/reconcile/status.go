@@ -12,6 +12,7 @@ import (
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/apply"
 	"github.com/tidelock/tidelock/internal/desired"
+	"github.com/tidelock/tidelock/internal/schedule"
 	"github.com/tidelock/tidelock/internal/xds"
 )
 
@@ -31,7 +32,11 @@ func (l *Loop) statuses(now standing) map[desired.ID]toldOf {
 		}
 		remark := remarks[desired.Source{Kind: o.Kind, Key: desired.Key{Namespace: o.Namespace, Name: o.Name}}]
 		message := bounded(strings.Join(remark.texts, "; "))
-		status := apply.ObjectStatus{ID: o.ID, Status: specific(now.accepted, o, v1alpha1.Status{
+		standing, known := l.runsOf(o)
+		if !known {
+			continue // the ledger is not read yet: what was reported before stays
+		}
+		status := apply.ObjectStatus{ID: o.ID, Status: l.specific(now.accepted, o, standing, v1alpha1.Status{
 			Phase:              remark.phase(),
 			Message:            message,
 			Commit:             entry.Commit,
@@ -58,15 +63,12 @@ func newStatuses(told, now map[desired.ID]toldOf) []apply.ObjectStatus {
 }
 
 // specific adds what one kind shows beside the rest.
-func specific(c commit, o *desired.Object, s v1alpha1.Status) any {
+func (l *Loop) specific(c commit, o *desired.Object, standing schedule.Standing, s v1alpha1.Status) any {
 	switch o.Kind {
 	case v1alpha1.KindTrafficSplit:
 		return splitStatus(s, c.splitOf(o), c.asOf)
 	case v1alpha1.KindAt:
-		if s.Phase == v1alpha1.PhaseLive {
-			s.Phase = v1alpha1.AtPending
-		}
-		return v1alpha1.AtStatus{Status: s}
+		return l.atStatus(standing, s)
 	default:
 		return s
 	}

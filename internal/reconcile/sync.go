@@ -52,6 +52,7 @@ func (l *Loop) syncStatus(now standing) v1alpha1.SyncStatus {
 		Drift:      now.drift,
 		Contested:  lines(now.result.Contested),
 		Released:   lines(now.released),
+		NextRuns:   l.nextRuns(),
 		Proxies:    proxies(l.Proxies.Proxies(), now, at),
 		Conditions: now.conditions(at),
 	}

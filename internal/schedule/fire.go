@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -159,9 +160,7 @@ func (t *tenure) job(e *entry, at time.Time) *batchv1.Job {
 		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelFiredBy: t.runner.cfg.Instance,
 		v1alpha1.LabelKind: v1alpha1.KindAt, v1alpha1.LabelName: e.Name,
 	}
-	for k, v := range meta.Labels {
-		labels[k] = v
-	}
+	maps.Copy(labels, meta.Labels)
 	meta.Labels = labels
 	if meta.Annotations == nil {
 		meta.Annotations = map[string]string{}

@@ -20,7 +20,7 @@ var lives = flag.Int("lives", 40, "how many random histories TestEachInstantRuns
 // Whatever is killed, fails, is deleted or jumps: in the end each instant has exactly one run or one reported miss.
 func TestEachInstantRunsOnceOrIsReported(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(*lives) { //nolint:gosec // a count
+	for seed := range uint64(*lives) {
 		synctest.Test(t, func(t *testing.T) {
 			h := &history{r: rand.New(rand.NewPCG(seed, 0)), c: newCluster()}
 			h.live(t)
@@ -91,6 +91,7 @@ func (h *history) schedules() []desired.Schedule {
 }
 
 func (h *history) live(t *testing.T) {
+	t.Helper()
 	h.c.fault = h.fault
 	h.c.lasts = time.Duration(h.r.IntN(150)) * time.Second
 	h.c.keeps = time.Duration(h.r.IntN(3)) * time.Minute
@@ -145,6 +146,7 @@ func (h *history) disturb() {
 
 // settle lets a last daemon live in peace, and looks at what has become of each instant.
 func (h *history) settle(t *testing.T, list []desired.Schedule) {
+	t.Helper()
 	h.mu.Lock()
 	h.calm, h.wrong = true, 0
 	h.mu.Unlock()

@@ -32,19 +32,24 @@ func TestMissedWhileTheDaemonWasDown(t *testing.T) {
 		},
 		"hourly with a deadline that holds": {
 			at("a", "0 * * * *", deadline(60)), "2000-01-01T00:30:00", "2000-01-01T01:00:30", "2000-01-01T01:30:00",
-			[]string{"01-01T01:00:00"}, nil, "30 s are not too late",
+			[]string{"01-01T01:00:00"},
+			nil, "30 s are not too late",
 		},
 		"once, within its deadline": {
 			at("a", "2000-01-01T12:00:00Z", deadline(7200)), "2000-01-01T11:00:00", "2000-01-01T13:00:00", "2000-01-01T14:00:00",
-			[]string{"01-01T12:00:00"}, nil, "it keeps the instant that it was for",
+			[]string{"01-01T12:00:00"},
+			nil, "it keeps the instant that it was for",
 		},
 		"once, after its deadline": {
 			at("a", "2000-01-01T12:00:00Z", deadline(600)), "2000-01-01T11:00:00", "2000-01-01T13:00:00", "2000-01-01T14:00:00",
-			nil, []string{"2000-01-01T12:00:00Z did not run: more than startingDeadlineSeconds (600) late"}, "a miss is reported",
+			nil,
+			[]string{"2000-01-01T12:00:00Z did not run: more than startingDeadlineSeconds (600) late"},
+			"a miss is reported",
 		},
 		"once, without a deadline": {
 			at("a", "2000-01-01T12:00:00Z"), "2000-01-01T11:00:00", "2000-01-02T13:00:00", "2000-01-02T14:00:00",
-			[]string{"01-01T12:00:00"}, nil, "late is better than never",
+			[]string{"01-01T12:00:00"},
+			nil, "late is better than never",
 		},
 		"suspended all the time": {
 			at("a", "0 * * * *", suspended), "2000-01-01T00:30:00", "2000-01-01T05:30:00", "2000-01-01T09:00:30", nil, nil,
@@ -53,7 +58,8 @@ func TestMissedWhileTheDaemonWasDown(t *testing.T) {
 		"a deadline of nothing": {
 			at("a", "0 * * * *", deadline(0)), "2000-01-01T01:30:00", "2000-01-01T02:00:02", "2000-01-01T03:30:00",
 			[]string{"01-01T01:00:00", "01-01T03:00:00"},
-			[]string{"2000-01-01T02:00:00Z did not run: more than startingDeadlineSeconds (0) late"}, "on time it runs all the same",
+			[]string{"2000-01-01T02:00:00Z did not run: more than startingDeadlineSeconds (0) late"},
+			"on time it runs all the same",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -226,26 +232,35 @@ func TestALaterCommitChangesASchedule(t *testing.T) {
 		reason        string
 	}{
 		"the hour": {
-			at("a", "0 9 * * *"), at("a", "0 8 * * *"), []string{"01-01T09:00:00", "01-02T08:00:00"}, nil,
+			at("a", "0 9 * * *"), at("a", "0 8 * * *"),
+			[]string{"01-01T09:00:00", "01-02T08:00:00"},
+			nil,
 			"eight o'clock of the day of the change is past",
 		},
 		"the instant": {
-			at("a", "2000-01-01T09:00:00Z"), at("a", "2000-01-02T09:00:00Z"), []string{"01-01T09:00:00", "01-02T09:00:00"}, nil,
+			at("a", "2000-01-01T09:00:00Z"), at("a", "2000-01-02T09:00:00Z"),
+			[]string{"01-01T09:00:00", "01-02T09:00:00"},
+			nil,
 			"each is one; the Job of the first makes room",
 		},
 		"back to an instant that ran": {
-			at("a", "2000-01-01T09:00:00Z"), at("a", "2000-01-01T09:00:00Z", suspended), []string{"01-01T09:00:00"}, nil,
+			at("a", "2000-01-01T09:00:00Z"), at("a", "2000-01-01T09:00:00Z", suspended),
+			[]string{"01-01T09:00:00"},
+			nil,
 			"it never runs again",
 		},
 		"to an instant before one that ran": {
-			at("a", "2000-01-01T09:00:00Z"), at("a", "2000-01-01T08:00:00Z"), []string{"01-01T09:00:00"},
-			[]string{"2000-01-01T08:00:00Z did not run: it lies before an instant that was handled already"}, "reported, not forgotten",
+			at("a", "2000-01-01T09:00:00Z"), at("a", "2000-01-01T08:00:00Z"),
+			[]string{"01-01T09:00:00"},
+			[]string{"2000-01-01T08:00:00Z did not run: it lies before an instant that was handled already"},
+			"reported, not forgotten",
 		},
 		"suspended": {at("a", "0 9 * * *"), at("a", "0 9 * * *", suspended), []string{"01-01T09:00:00"}, nil, "it stops"},
 		"resumed":   {at("a", "0 9 * * *", suspended), at("a", "0 9 * * *"), []string{"01-02T09:00:00"}, nil, "no catch-up"},
 		"resumed after its instant": {
 			at("a", "2000-01-01T09:00:00Z", suspended), at("a", "2000-01-01T09:00:00Z"), nil,
-			[]string{"2000-01-01T09:00:00Z did not run: the schedule was suspended"}, "what passes meanwhile is not made up for",
+			[]string{"2000-01-01T09:00:00Z did not run: the schedule was suspended"},
+			"what passes meanwhile is not made up for",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,7 @@ SHELL := bash
 
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-MODULES := . test/localcluster test/bench
+MODULES := . test/localcluster test/bench test/outputs
 
 # Packages tested at once: each may run a control plane and an Envoy of its own.
 TEST_PARALLEL ?= 2

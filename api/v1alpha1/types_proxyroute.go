@@ -10,15 +10,22 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=proxyroutes,shortName=proute,categories=tidelock
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
-// +kubebuilder:printcolumn:name="Hosts",type=string,JSONPath=`.spec.hosts`
+// +kubebuilder:printcolumn:name="Hosts",type=string,JSONPath=`.status.hosts`
 // +kubebuilder:printcolumn:name="Listener",type=string,JSONPath=`.spec.listener.name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ProxyRoute struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ProxyRouteSpec `json:"spec"`
-	Status Status         `json:"status,omitempty"`
+	Spec   ProxyRouteSpec   `json:"spec"`
+	Status ProxyRouteStatus `json:"status,omitempty"`
+}
+
+// ProxyRouteStatus is what the daemon reports of a ProxyRoute.
+type ProxyRouteStatus struct {
+	Status `json:",inline"`
+	// Hosts in one line, as "shop.example.com and 2 more"; "*" for every host.
+	Hosts string `json:"hosts,omitempty"`
 }
 
 // ProxyRouteSpec says where requests enter and where they go.

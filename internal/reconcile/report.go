@@ -50,7 +50,7 @@ func (l *Loop) report(ctx context.Context, was, now standing) standing {
 	}
 	if err := l.Cluster.Report(ctx, status, news); err != nil {
 		if ctx.Err() == nil {
-			l.log.WarnContext(ctx, "status not written", l.errorAttr(err))
+			l.logTrouble(ctx, "status not written", err)
 		}
 		now.told, now.untold = told{}, now.untold+1
 		return now
@@ -123,10 +123,10 @@ func (l *Loop) logPass(ctx context.Context, was, now standing) bool {
 		l.log.InfoContext(ctx, "commit not checked yet", l.errorAttr(now.unchecked))
 	}
 	if now.trouble != nil {
-		l.log.WarnContext(ctx, "pass not finished", l.errorAttr(now.trouble))
+		l.logTrouble(ctx, "pass not finished", now.trouble)
 	}
 	for _, f := range newFailures(was.result.Failed, r.Failed) {
-		l.log.WarnContext(ctx, "object failed", slog.String("object", f.String()), l.errorAttr(f.Err))
+		l.logTrouble(ctx, "object failed", f.Err, slog.String("object", f.String()))
 	}
 	if !news(was, now) {
 		return was.waitsLogged
@@ -176,6 +176,16 @@ func newFailures(was, now []apply.Failure) []apply.Failure {
 		}
 	}
 	return out
+}
+
+// logTrouble logs an error. Where the API server refused the account, that is no outage: it says which rule is missing.
+func (l *Loop) logTrouble(ctx context.Context, message string, err error, attrs ...any) {
+	attrs = append(attrs, l.errorAttr(err))
+	if rule := apply.MissingRight(err); rule != "" {
+		l.log.WarnContext(ctx, "not allowed", append(attrs, slog.String("missing_rule", rule))...)
+		return
+	}
+	l.log.WarnContext(ctx, message, attrs...) //nolint:sloglint // a constant of the caller
 }
 
 func (l *Loop) revisionAttrs(rev desired.Revision) []any {

@@ -27,7 +27,7 @@ func (l *Loop) restore(ctx context.Context) (standing, error) {
 		if errors.Is(err, apply.ErrOtherRepository) {
 			return standing{}, err
 		}
-		l.log.WarnContext(ctx, "cluster out of reach", l.errorAttr(err))
+		l.logTrouble(ctx, "cluster out of reach", err)
 		if err := pause(ctx, nil, backOff(try)); err != nil {
 			return standing{}, err
 		}

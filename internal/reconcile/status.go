@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/apply"
@@ -67,6 +68,8 @@ func (l *Loop) specific(c commit, o *desired.Object, standing schedule.Standing,
 	switch o.Kind {
 	case v1alpha1.KindTrafficSplit:
 		return splitStatus(s, c.splitOf(o), c.asOf)
+	case v1alpha1.KindProxyRoute:
+		return v1alpha1.ProxyRouteStatus{Status: s, Hosts: hosts(o.Content)}
 	case v1alpha1.KindAt:
 		return l.atStatus(standing, s)
 	default:
@@ -81,6 +84,18 @@ func splitStatus(s v1alpha1.Status, split desired.Split, asOf time.Time) v1alpha
 		out.NextStep, out.NextWeights = &metav1.Time{Time: at.UTC()}, weights
 	}
 	return out
+}
+
+// hosts are those of a route, as far as a column goes.
+func hosts(route *unstructured.Unstructured) string {
+	switch list, _, _ := unstructured.NestedStringSlice(route.Object, "spec", "hosts"); len(list) {
+	case 0:
+		return desired.AnyHost
+	case 1:
+		return list[0]
+	default:
+		return list[0] + " " + more(len(list)-1)
+	}
 }
 
 // splitOf returns the split of an object; they are sorted alike.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"reflect"
 	"slices"
@@ -113,11 +114,28 @@ func kustomize(fsys kustFS, dir string, schema bool) (m []made, err error) {
 	// The edge is the repository's root, which fsys keeps; within it a kustomization may read what it likes.
 	opts.LoadRestrictions = types.LoadRestrictionsNone
 	opts.PluginConfig = types.DisabledPluginConfig()
+	defer silence()()
 	res, err := krusty.MakeKustomizer(opts).Run(fsys, dir)
 	if err != nil {
 		return nil, err
 	}
 	return withoutOrigins(res)
+}
+
+// silence keeps kustomize from writing to the standard error of the process, and returns what ends that. It prints there
+// about deprecated fields and offers no other place; our own warnings say the same with file and line. Loggers hold their
+// file themselves, and builds run one at a time.
+func silence() (end func()) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return func() {} // it is but noise
+	}
+	stderr := os.Stderr
+	os.Stderr = null
+	return func() {
+		os.Stderr = stderr
+		_ = null.Close()
+	}
 }
 
 var errPanic = errors.New("kustomize cannot build it: it stopped in the middle")

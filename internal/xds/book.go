@@ -73,6 +73,7 @@ func (s *Server) reject(st *stream, sub *subscription, message string) {
 		Node: st.node, TypeURL: sub.typeURL, Version: sub.sent.version, Message: shorten(message), Commit: sub.commit,
 	}
 	st.group.refused[refuser{st.node, sub.typeURL}] = r
+	s.retryLater(st.group, content{r.TypeURL, r.Version})
 	if isWildcard(sub.typeURL) {
 		sub.acked = sub.acked.after(sub.sent)
 	}

@@ -29,6 +29,7 @@ type group struct {
 	sets     map[string]*set // what is served, by type
 	accepted map[string]bool // "type version" that some proxy acknowledged, since target came
 	refused  map[refuser]Rejection
+	retries  map[content]*retry
 	absent   map[string]*absence // by node
 }
 
@@ -48,6 +49,7 @@ func newGroup(name string) *group {
 		sets:     map[string]*set{},
 		accepted: map[string]bool{},
 		refused:  map[refuser]Rejection{},
+		retries:  map[content]*retry{},
 		absent:   map[string]*absence{},
 	}
 	g.sets[TypeRuntime] = newSet(TypeRuntime, nil, nil)

@@ -78,6 +78,7 @@ func (g *group) review() {
 	}
 	g.accepted = held
 	maps.DeleteFunc(g.refused, func(r refuser, _ Rejection) bool { return !g.connected(r.node) })
+	g.endRetries(false)
 	g.history = g.worthKeeping()
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/tidelock/tidelock/internal/xds"
 )
@@ -282,5 +283,63 @@ func TestWhatARefusedListMayHaveChangedIsPutRight(t *testing.T) {
 			t.Errorf("got version %s, want %s", got, v1)
 		}
 		c.none()
+	})
+}
+
+// A port in use is a reason that passes: the same content is offered again, ever more rarely, and taken in the end or not.
+func TestRefusedContentIsOfferedAgainAFewTimesFarApart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, stop := servePlane(t)
+		p.sync(shopSplit(t, "c1", target("stable", 1)))
+		c := p.connect(t, "edge", "edge-1")
+		c.subscribe(xds.TypeRoute, "", "http")
+		c.next(xds.TypeRoute)
+		c.held[xds.TypeRoute] = true
+		p.sync(shopSplit(t, "c2", target("stable", 1), target("canary", 1)))
+		refused := c.next(xds.TypeRoute).VersionInfo
+		c.nack(xds.TypeRoute)
+		p.until(t, "edge", "rejected", rejected)
+
+		for _, wait := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute} {
+			time.Sleep(wait / 2) //nolint:forbidigo // the bubble's clock
+			synctest.Wait()
+			c.none()
+			time.Sleep(wait / 2) //nolint:forbidigo // the bubble's clock
+			synctest.Wait()
+			if got := c.next(xds.TypeRoute).VersionInfo; got != refused {
+				t.Errorf("after %s version %s is offered, want %s again", wait, got, refused)
+			}
+			c.nack(xds.TypeRoute)
+			p.until(t, "edge", "rejected", rejected)
+		}
+		time.Sleep(24 * time.Hour) //nolint:forbidigo // the bubble's clock
+		synctest.Wait()
+		c.none()
+		stop()
+	})
+}
+
+func TestRefusedContentThatIsTakenAtARetryIsServed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, stop := servePlane(t)
+		p.sync(shopSplit(t, "c1", target("stable", 1)))
+		c := p.connect(t, "edge", "edge-1")
+		c.subscribe(xds.TypeRoute, "", "http")
+		c.next(xds.TypeRoute)
+		c.held[xds.TypeRoute] = true
+		p.sync(shopSplit(t, "c2", target("stable", 1), target("canary", 1)))
+		c.next(xds.TypeRoute)
+		c.nack(xds.TypeRoute)
+		p.until(t, "edge", "rejected", rejected)
+		time.Sleep(time.Minute + time.Second) //nolint:forbidigo // the bubble's clock
+		synctest.Wait()
+		c.next(xds.TypeRoute)
+		c.ack(xds.TypeRoute)
+		if got := p.until(t, "edge", "settled", settled); rejected(got) || got.Serving != "c2" || got.Reverted {
+			t.Errorf("progress %+v, want c2 served", got)
+		}
+		stop()
 	})
 }

@@ -166,6 +166,7 @@ func (s *Server) release() {
 		}
 	}
 	for _, g := range s.groups {
+		g.endRetries(true)
 		for node := range g.absent {
 			g.back(node)
 		}

@@ -54,6 +54,7 @@ func (p statusPrinter) instance(b *strings.Builder, i instanceStatus) {
 	p.waits(b, s.Waiting, int(s.Counts.Waiting))
 	p.section(b, red, "contested: somebody keeps changing these back", s.Contested)
 	p.section(b, yellow, "warnings", s.Warnings)
+	p.section(b, bold, "next", s.NextRuns)
 	p.proxies(b, s.Proxies)
 	p.kinds(b, s.Kinds)
 	p.section(b, bold, "released: left the repository, and kept", s.Released)

@@ -17,6 +17,12 @@ import (
 // errSuspended says why there is no commit to go to.
 var errSuspended = errors.New("suspended by spec.suspend before any commit was accepted")
 
+// errNoAnswer says that there is no newest commit yet: the repository takes its time.
+var errNoAnswer = errors.New("no answer yet")
+
+// headPatience is how long a pass waits for the first answer of a repository, where there is an accepted commit to keep up.
+const headPatience = time.Second
+
 // newest returns the newest commit and what it declares. Where it cannot be had or was refused before, it is the accepted
 // commit with the reason.
 func (l *Loop) newest(ctx context.Context, was standing) head {
@@ -54,7 +60,7 @@ func (l *Loop) newest(ctx context.Context, was standing) head {
 func (l *Loop) revision(ctx context.Context, h head, was standing) (desired.Revision, fs.FS, error) {
 	switch pin := h.spec.Pin; {
 	case pin == "" && !h.spec.Suspend:
-		return l.Source.Head(ctx)
+		return l.follow(ctx, was)
 	case was.accepted.known() && (pin == "" || pin == was.accepted.rev.Commit):
 		return was.accepted.rev, nil, nil
 	case pin == "" && was.lost != nil:
@@ -71,6 +77,20 @@ func (l *Loop) revision(ctx context.Context, h head, was standing) (desired.Revi
 		}
 		return rev, tree, err
 	}
+}
+
+// follow returns the newest commit. A repository that takes its time keeps nothing from the accepted one: its answer is news.
+func (l *Loop) follow(ctx context.Context, was standing) (desired.Revision, fs.FS, error) {
+	if !was.accepted.known() {
+		return l.Source.Head(ctx)
+	}
+	patient, cancel := context.WithTimeout(ctx, headPatience)
+	defer cancel()
+	rev, tree, err := l.Source.Head(patient)
+	if err != nil && patient.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("look at %s: %w", l.Repository, errNoAnswer)
+	}
+	return rev, tree, err
 }
 
 // load renders a commit. What did not change since the accepted one is not prepared again.

@@ -26,6 +26,7 @@ type repository struct {
 	kept  [][]string
 	asked map[string]int // by commit
 	down  error          // of all methods
+	slow  bool           // Head does not answer
 }
 
 func newRepository() *repository {
@@ -81,7 +82,11 @@ func (r *repository) asks(commit string) int {
 }
 
 // Head returns what was pushed last.
-func (r *repository) Head(context.Context) (desired.Revision, fs.FS, error) {
+func (r *repository) Head(ctx context.Context) (desired.Revision, fs.FS, error) {
+	if r.isSlow() {
+		<-ctx.Done()
+		return desired.Revision{}, nil, ctx.Err()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.down != nil {
@@ -91,6 +96,20 @@ func (r *repository) Head(context.Context) (desired.Revision, fs.FS, error) {
 		return desired.Revision{}, nil, fmt.Errorf("find main: %w", source.ErrEmptyRepository)
 	}
 	return r.head, r.trees[r.head.Commit], nil
+}
+
+// hang lets Head not answer; false mends it.
+func (r *repository) hang(slow bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.slow = slow
+	r.touch()
+}
+
+func (r *repository) isSlow() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.slow
 }
 
 // Commit returns what was pushed once.

@@ -180,3 +180,25 @@ func TestAfterARestartNothingGoesBeforeTheProxiesAreBack(t *testing.T) {
 		t.Error("the old backend is still there")
 	}
 }
+
+// A repository that does not answer keeps a daemon that starts from nothing but newer commits.
+func TestAfterARestartASlowRepositoryKeepsNothingFromWhatWasAccepted(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	p.start()
+	first := p.push(map[string]string{"a.yaml": configMap("a", "1")})
+	p.ready(first)
+	p.stop()
+	if err := p.client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: "a"}}); err != nil {
+		t.Fatal(err)
+	}
+	second := p.offer(map[string]string{"a.yaml": configMap("a", "2")})
+	p.repo.hang(true)
+	p.start()
+	p.eventually("what was deleted to be back", func() (bool, any) { return p.has(&corev1.ConfigMap{}, "a"), nil })
+	p.until("the status to say so", func(s v1alpha1.SyncStatus) bool {
+		return s.Commit == first && strings.Contains(conditionOf(s.Conditions, "Ready").Message, errNoAnswer.Error())
+	})
+	p.repo.hang(false)
+	p.ready(second)
+}

@@ -39,6 +39,8 @@ func (s standing) verdict() error {
 	switch {
 	case s.refused != nil:
 		return fmt.Errorf("%s is refused:\n%w", s.refused.rev, s.refused.err)
+	case errors.Is(s.unknown, errNoAnswer):
+		return nil
 	case s.unknown != nil:
 		return s.unknown
 	case s.writing.tries >= giveUpAfter || s.pruning.tries >= giveUpAfter || s.owned():

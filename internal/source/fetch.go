@@ -35,6 +35,8 @@ type fetch struct {
 func (r *remoteOrigin) fetch(ctx context.Context, s session, adv *packp.AdvRefs, f fetch) (*object.Commit, error) {
 	limit, cancel := context.WithTimeout(ctx, transferFactor*r.time)
 	defer cancel()
+	limit, stall := context.WithCancelCause(limit)
+	defer stall(nil)
 	unlock, err := r.store.lock(limit)
 	if err != nil {
 		return nil, err
@@ -46,20 +48,41 @@ func (r *remoteOrigin) fetch(ctx context.Context, s session, adv *packp.AdvRefs,
 	}
 	res, err := s.pack(limit, req)
 	if err != nil {
-		return nil, timedOut(limit, transferFactor*r.time, err)
+		return nil, r.timedOut(limit, err)
 	}
-	err = r.store.receive(req, res)
+	// A server that counts and packs says so every few seconds: one that says nothing for this long will not end.
+	silent := time.AfterFunc(r.time, func() { stall(errStalled) })
+	defer silent.Stop()
+	err = r.store.receive(req, res, func() { silent.Reset(r.time) })
 	if err := errors.Join(err, res.Close()); err != nil {
-		return nil, timedOut(limit, transferFactor*r.time, err)
+		return nil, r.timedOut(limit, err)
 	}
 	return r.store.whole(ctx, f.tip)
 }
 
-func timedOut(limit context.Context, d time.Duration, err error) error {
-	if limit.Err() != nil {
-		return fmt.Errorf("not complete within %s", d)
+// errStalled says that nothing of a pack arrived for too long.
+var errStalled = errors.New("the pack stalled")
+
+func (r *remoteOrigin) timedOut(limit context.Context, err error) error {
+	switch {
+	case errors.Is(context.Cause(limit), errStalled):
+		return fmt.Errorf("%w: nothing arrived for %s", errStalled, r.time)
+	case limit.Err() != nil:
+		return fmt.Errorf("not complete within %s", transferFactor*r.time)
 	}
 	return err
+}
+
+// heard calls back whenever something arrives.
+type heard struct {
+	io.Reader
+	back func()
+}
+
+func (h heard) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	h.back()
+	return n, err
 }
 
 // request says what we want and have. Each commit in the store is whole but may lack its parents, which a server must
@@ -97,14 +120,15 @@ func (st *store) request(adv *packp.AdvRefs, f fetch) (*packp.UploadPackRequest,
 	return req, nil
 }
 
-// receive writes the pack, and which commits came without their parents. The lock is held.
-func (st *store) receive(req *packp.UploadPackRequest, res *packp.UploadPackResponse) error {
-	var r io.Reader = res
+// receive writes the pack, and which commits came without their parents; arrived is called whenever bytes do. The lock is
+// held.
+func (st *store) receive(req *packp.UploadPackRequest, res *packp.UploadPackResponse, arrived func()) error {
+	var r io.Reader = heard{res, arrived}
 	switch {
 	case req.Capabilities.Supports(capability.Sideband64k):
-		r = sideband.NewDemuxer(sideband.Sideband64k, res)
+		r = sideband.NewDemuxer(sideband.Sideband64k, r)
 	case req.Capabilities.Supports(capability.Sideband):
-		r = sideband.NewDemuxer(sideband.Sideband, res)
+		r = sideband.NewDemuxer(sideband.Sideband, r)
 	}
 	if err := st.addShallow(res.Shallows); err != nil {
 		return err

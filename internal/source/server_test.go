@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/cgi"
@@ -30,7 +31,9 @@ type httpRemote struct {
 	bytes    int64
 	down     bool
 	cut      int64         // where positive, answers end after so many bytes
-	hang     chan struct{} // where not nil, packs wait for it
+	hang     chan struct{} // where not nil, packs wait for it, and hung is told
+	hung     chan struct{}
+	stall    <-chan struct{} // where not nil, packs stop half way until it ends
 }
 
 func serveHTTP(tb testing.TB, f *fixture) *httpRemote {
@@ -51,10 +54,28 @@ func serveHTTP(tb testing.TB, f *fixture) *httpRemote {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()
 		r.requests = append(r.requests, req.Method+" "+req.URL.Path)
-		down, user, password, hang := r.down, r.user, r.password, r.hang
+		down, user, password, hang, hung, stall := r.down, r.user, r.password, r.hang, r.hung, r.stall
 		r.mu.Unlock()
 		if hang != nil && req.Method == http.MethodPost {
-			<-hang
+			if hung != nil {
+				hung <- struct{}{}
+			}
+			select {
+			case <-hang:
+			case <-req.Context().Done():
+			}
+		}
+		if stall != nil && req.Method == http.MethodPost {
+			rec := httptest.NewRecorder()
+			backend.ServeHTTP(rec, req)
+			maps.Copy(w.Header(), rec.Header())
+			_, _ = w.Write(rec.Body.Bytes()[:rec.Body.Len()/2])
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-stall:
+			case <-req.Context().Done():
+			}
+			panic(http.ErrAbortHandler)
 		}
 		if down {
 			http.Error(w, "out of order", http.StatusServiceUnavailable)

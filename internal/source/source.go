@@ -30,6 +30,8 @@ type Source struct {
 	err    error
 	polled time.Time // of the last look; zero before the first
 	runs   int       // how many Runs look for us
+	asking int       // how many ask for a commit by name
+	yield  func()    // ends the look that is under way; nil where none is
 	kept   []string  // by the last Keep; nil before the first
 }
 
@@ -68,7 +70,11 @@ func (s *Source) Repository() string { return s.loc.shown }
 // there are any; the tree is nil else.
 func (s *Source) Head(ctx context.Context) (desired.Revision, fs.FS, error) {
 	if s.due() {
-		if _, err := s.look(ctx, s.due); err != nil {
+		_, err := s.look(ctx, s.due)
+		for errors.Is(err, errGaveWay) {
+			_, err = s.look(ctx, s.due)
+		}
+		if err != nil {
 			return desired.Revision{}, nil, err
 		}
 	}
@@ -99,8 +105,11 @@ func (s *Source) old() bool {
 	return s.polled.IsZero() || s.loc.url == nil || time.Since(s.polled) >= s.cfg.Interval
 }
 
-// look asks the origin, unless due says no once it is our turn, and tells whether Head has something new. The error is
-// that of ctx alone.
+// errGaveWay says that a look was ended for somebody who goes first, and is to be made again.
+var errGaveWay = errors.New("gave way")
+
+// look asks the origin, unless due says no once it is our turn, and tells whether Head has something new. It gives way to
+// whoever asks for a commit by name: that is errGaveWay. Any other error is that of ctx.
 func (s *Source) look(ctx context.Context, due func() bool) (news bool, err error) {
 	done, err := s.turn(ctx)
 	if err != nil {
@@ -110,9 +119,20 @@ func (s *Source) look(ctx context.Context, due func() bool) (news bool, err erro
 	if !due() {
 		return false, nil
 	}
-	st, err := s.origin.newest(ctx)
-	if err != nil && ctx.Err() != nil {
+	looking, stop := context.WithCancel(ctx)
+	defer stop()
+	if s.givesWay(stop) {
+		s.Notify()
+		return false, errGaveWay
+	}
+	st, err := s.origin.newest(looking)
+	s.givesWay(nil)
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return false, fmt.Errorf("look at %s: %w", s.loc.shown, ctx.Err())
+	case err != nil && looking.Err() != nil:
+		s.Notify()
+		return false, errGaveWay
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,6 +149,33 @@ func (s *Source) turn(ctx context.Context) (done func(), err error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("look at %s: %w", s.loc.shown, ctx.Err())
 	}
+}
+
+// givesWay tells whether a look must let somebody go first, and notes how else it is ended; nil that it has ended.
+func (s *Source) givesWay(stop func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.yield = stop; s.asking > 0 {
+		s.yield = nil
+	}
+	return s.asking > 0
+}
+
+// first is turn for what is asked for by name: a look that is under way gives way, and is made again afterwards. A remote
+// that is slow must not keep anybody from a commit that is here.
+func (s *Source) first(ctx context.Context) (done func(), err error) {
+	s.mu.Lock()
+	s.asking++
+	if s.yield != nil {
+		s.yield()
+	}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.asking--
+	}()
+	return s.turn(ctx)
 }
 
 func text(err error) string {
@@ -162,7 +209,7 @@ func (s *Source) find(ctx context.Context, id string) (*state, error) {
 	if st != nil && st.rev.Commit == id {
 		return st, nil
 	}
-	done, err := s.turn(ctx)
+	done, err := s.first(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +235,7 @@ func (s *Source) Keep(ctx context.Context, ids ...string) error {
 		}
 		states[i] = st
 	}
-	done, err := s.turn(ctx)
+	done, err := s.first(ctx)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-interop check lint current fmt generate golden bench cluster node envoy deps clean
+.PHONY: help demo build test test-interop faults check lint current fmt generate golden bench cluster node envoy deps clean
 
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -48,6 +48,9 @@ test: cluster node envoy ## Run all tests, with the race detector, against a rea
 test-interop: ## Hold the mock against published OpenAPI documents and another validator (npm, Python)
 	@tools/interop.sh
 	go test -tags interop -timeout 20m -count 1 -v ./test/interop
+
+faults: cluster envoy ## Let everything around the daemon fail at every place; make test takes a sample
+	go test -tags e2e -count=1 -timeout 120m -v ./test/faults -every
 
 check: lint test current ## Everything that CI checks: lint, tests, generated code, modules
 

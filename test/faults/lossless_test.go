@@ -1,0 +1,277 @@
+//go:build e2e
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidelock/tidelock/test/env"
+)
+
+// rate is how many requests a second there are.
+const rate = 250
+
+// No request is lost in a push: while random commits add, move, rename and remove backends, hosts, mocks and splits, every
+// request through a real Envoy to a host that is in the commit before and in the one after is answered, by a backend that
+// one of the two leads to.
+func TestNoRequestIsLostInAPush(t *testing.T) {
+	t.Parallel()
+	length := 20 * time.Second
+	if *every {
+		length = 90 * time.Second
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	d := daemonOn(t, env.Cluster(t), env.Cluster(t).Namespace(t))
+	at := newStage(t, d.name)
+	s := newScene(r)
+	commit := d.repo.push(t, s.manifests(at))
+	d.start(t)
+	d.settled(t, commit, nil)
+	d.envoy(t)
+	d.settled(t, commit, nil)
+
+	l := newLoad(at)
+	l.expect(s)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { l.run(ctx) })
+	defer running.Wait()
+	defer stop()
+	end := time.NewTimer(length)
+	defer end.Stop()
+	var done []string
+	counts := map[string]int{}
+	for pushes := 0; ; pushes++ {
+		select {
+		case <-end.C:
+			stop()
+			running.Wait()
+			t.Logf("%d pushes of %v: %d requests, %d failed", pushes, counts, l.sent, len(l.failures))
+			return
+		default:
+		}
+		done = done[:0]
+		for range 1 + r.IntN(3) {
+			done = append(done, s.change(r))
+			counts[done[len(done)-1]]++
+		}
+		l.push(s)
+		commit := d.repo.push(t, s.manifests(at))
+		if r.IntN(4) > 0 { // else the next one comes on its heels
+			d.settled(t, commit, nil)
+			l.expect(s)
+		}
+		if failures := l.failed(); len(failures) > 0 {
+			t.Fatalf("push %d, %q, of seed %d, lost requests: %v\nthe daemon's log:\n%s", pushes, done, seed, failures, d.log)
+		}
+	}
+}
+
+// envoy starts a real Envoy that this daemon serves.
+func (d *daemon) envoy(t *testing.T) *env.Envoy {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, "xds", "bootstrap", "--node", "edge-1", "--group", "edge",
+		"--xds-address", fmt.Sprintf("127.0.0.1:%d", d.xdsPort), "--admin-port", fmt.Sprint(env.FreePort(t)))
+	bootstrap, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := env.StartEnvoy(t, bootstrap)
+	e.WaitReady(t)
+	return e
+}
+
+// newStage starts the servers behind services and addresses.
+func newStage(t *testing.T, namespace string) stage {
+	t.Helper()
+	at := stage{namespace: namespace, address: outward(t), accessLog: t.TempDir() + "/log", ports: []int{env.FreePort(t), env.FreePort(t)}}
+	for i := range spots {
+		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", ":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, spotText(i))
+		}))
+		_ = server.Listener.Close()
+		server.Listener = listener
+		server.Start()
+		t.Cleanup(server.Close)
+		at.spots = append(at.spots, listener.Addr().(*net.TCPAddr).Port)
+	}
+	return at
+}
+
+// outward is an address of this machine that an EndpointSlice may hold: not a loopback one.
+func outward(t *testing.T) string {
+	t.Helper()
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range list {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
+			return n.IP.String()
+		}
+	}
+	t.Fatal("this machine has no IPv4 address but loopback, and an EndpointSlice takes none of those")
+	return ""
+}
+
+// load makes requests to what must answer.
+type load struct {
+	at     stage
+	client http.Client
+
+	mu       sync.Mutex
+	must     map[target]map[string]bool // what may come back
+	sent     int
+	failures []string
+}
+
+// target is what a request asks for.
+type target struct {
+	host     string
+	listener int
+	path     string
+}
+
+func newLoad(at stage) *load {
+	return &load{at: at, client: http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
+}
+
+func targets(s *scene) map[target]map[string]bool {
+	out := map[target]map[string]bool{}
+	for name, h := range s.hosts {
+		for path, to := range map[string]string{"/who": h.to, "/deep/who": h.deep} {
+			set := map[string]bool{}
+			for _, text := range s.answers(to) {
+				set[text] = true
+			}
+			out[target{name, h.listener, path}] = set
+		}
+	}
+	return out
+}
+
+// expect says that a scene is live: exactly that must answer.
+func (l *load) expect(s *scene) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.must = targets(s)
+}
+
+// push says that a scene is on its way: what is in both must answer, as either says.
+func (l *load) push(s *scene) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := targets(s)
+	for t, set := range l.must {
+		if next[t] == nil {
+			delete(l.must, t)
+			continue
+		}
+		maps.Copy(set, next[t])
+	}
+}
+
+func (l *load) failed() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.failures)
+}
+
+// run makes requests at a constant rate until ctx ends.
+func (l *load) run(ctx context.Context) {
+	tick := time.NewTicker(time.Second / rate)
+	defer tick.Stop()
+	var under sync.WaitGroup
+	defer under.Wait()
+	slots := make(chan struct{}, 32)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		slots <- struct{}{}
+		under.Go(func() {
+			l.request(ctx)
+			<-slots
+		})
+	}
+}
+
+// choose returns one target of those that must answer.
+func (l *load) choose() (target, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := rand.IntN(max(len(l.must), 1))
+	for t := range l.must {
+		if n--; n < 0 {
+			l.sent++
+			return t, true
+		}
+	}
+	return target{}, false
+}
+
+func (l *load) request(ctx context.Context) {
+	t, ok := l.choose()
+	if !ok {
+		return
+	}
+	before := l.allowed(t)
+	began := time.Now()
+	code, body, err := l.ask(ctx, t)
+	if ctx.Err() != nil {
+		return
+	}
+	after := l.allowed(t)
+	if before == nil || after == nil {
+		return // it left the repository meanwhile
+	}
+	if err == nil && code == http.StatusOK && (before[body] || after[body]) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failures = append(l.failures, fmt.Sprintf("%s after %s: %v: %d %q %v, want one of %v or %v",
+		time.Now().Format(time.StampMilli), time.Since(began), t, code, body, err, before, after))
+}
+
+func (l *load) allowed(t target) map[string]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.must[t])
+}
+
+func (l *load) ask(ctx context.Context, t target) (int, string, error) {
+	url := fmt.Sprintf("http://127.0.0.1:%d%s", l.at.ports[t.listener], t.path)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	req.Host = t.host + ".example.com"
+	res, err := l.client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(body), err
+}

@@ -29,7 +29,9 @@ func ask(t *testing.T, h http.Handler, line, body string, headers ...string) *ht
 // told returns the violations of a problem, in words.
 func told(t *testing.T, w *httptest.ResponseRecorder) []string {
 	t.Helper()
-	var p struct{ Violations []violation }
+	var p struct {
+		Violations []violation `json:"violations"`
+	}
 	if w.Body.Len() == 0 {
 		return nil
 	}

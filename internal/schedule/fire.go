@@ -144,12 +144,14 @@ func (t *tenure) resumed(ctx context.Context, r *record, c *claim, job Job, err 
 	r.ran(run)
 	t.book.touch(r)
 	t.stale[r.key()] = true
+	if err != nil {
+		t.event(ctx, Event{At: r.key(), Reason: ReasonFailed, Warning: true, Note: "Job " + job.Name + " for " + stamp(c.At) + " was deleted"})
+		return
+	}
 	t.log().InfoContext(ctx, "fired", slog.String("at", r.key().String()), slog.String("instant", stamp(c.At)),
 		slog.String("job", job.Name), slog.Duration("after", t.now().Sub(c.At)))
 	t.event(ctx, Event{At: r.key(), Reason: ReasonFired, Note: "Job " + job.Name + " for " + stamp(c.At)})
-	if err == nil {
-		t.settle(ctx, r, job, Job{})
-	}
+	t.settle(ctx, r, job, Job{})
 }
 
 // job is the Job of an instant, as it is made.

@@ -72,7 +72,8 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().String("config", "", "YAML file with values for flags")
 	root.AddCommand(
-		newRun(), newRender(), newValidate(), newApply(), newDestroy(), newStatus(), newSchedule(), newMock(), newXDS(), newVersion(),
+		newRun(), newRender(), newValidate(), newDiff(), newApply(), newDestroy(), newStatus(), newSchedule(), newMock(), newXDS(),
+		newVersion(),
 	)
 	return root
 }

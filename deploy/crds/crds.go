@@ -8,5 +8,5 @@ import (
 
 // FS holds one YAML file a kind, named "tidelock.dev_<plural>.yaml".
 //
-//go:embed *.yaml
+//go:embed tidelock.dev_*.yaml
 var FS embed.FS

@@ -23,6 +23,8 @@ type Config struct {
 	Owner string
 	// Namespace of the daemon, where the inventory, the Sync and the Lease live.
 	Namespace string
+	// Namespaced is set where the instance may look at no namespace but its own.
+	Namespaced bool
 	// Repository and Path that the instance follows, as recorded in the inventory; without credentials.
 	Repository, Path string
 	// Takeover lets the instance write although its name was used with another repository or path before.

@@ -127,7 +127,11 @@ func (c *Cluster) follow(ctx context.Context, w *watched, mapping *meta.RESTMapp
 		}
 	}
 	selector := labels.SelectorFromSet(labels.Set{v1alpha1.LabelOwner: c.cfg.Owner})
-	lw := listWatch(c.client, w.gvk, selector, "", "", fail)
+	where := ""
+	if c.cfg.Namespaced && namespaced {
+		where = c.cfg.Namespace
+	}
+	lw := listWatch(c.client, w.gvk, selector, "", where, fail)
 	logger := klog.FromContext(ctx)
 	cache.NewReflectorWithOptions(lw, nil, &sink{book: c.view, kind: w, namespaced: namespaced},
 		cache.ReflectorOptions{Logger: &logger, Name: w.gvk.String(), TypeDescription: w.gvk.String()}).RunWithContext(run)

@@ -36,6 +36,7 @@ type instanceFlags struct {
 	mockImage   string
 	takeover    bool
 	installCRDs bool
+	namespaced  bool
 }
 
 func (f *instanceFlags) add(cmd *cobra.Command) {
@@ -56,6 +57,8 @@ func (f *instanceFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.mockImage, "mock-image", "", "image that runs mocks, where the repository names none")
 	fl.BoolVar(&f.takeover, "takeover", false, "take over an instance of this name that followed another repository or path")
 	fl.BoolVar(&f.installCRDs, "install-crds", true, "install and upgrade the definitions of our kinds")
+	fl.BoolVar(&f.namespaced, "namespaced", false, "touch nothing outside the instance's own namespace, and install no definitions: "+
+		"for an account with no rights beyond it")
 }
 
 // readSecrets reads the files that hold credentials; values on the command line would show in the process list.
@@ -119,7 +122,8 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 	cfg.REST.Wrap(web.CountRequests(in.metrics))
 	cfg.Repository, cfg.Path, cfg.Takeover, cfg.Logger = in.source.Repository(), f.path, f.takeover, in.log
 	var definitions fs.FS
-	if f.installCRDs {
+	cfg.Namespaced = f.namespaced
+	if f.installCRDs && !f.namespaced {
 		definitions = crds.FS
 	}
 	if in.cluster, err = apply.New(cfg); err != nil {
@@ -147,12 +151,20 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 	in.loop = reconcile.New(reconcile.Config{
 		Repository: in.source.Repository(), Ref: f.source.Ref, Path: f.path,
 		Source: in.source, Cluster: in.cluster, Proxies: in.proxies, World: in.world, Mocks: in.mocks,
-		Render: render.Options{Path: f.path, MockImage: f.mockImage, Cache: render.NewCache()},
-		Wake:   wake, Schedules: in.runs,
+		Render: f.rendering(), Wake: wake, Schedules: in.runs,
 		Definitions: definitions, Version: version(), OneShot: proxies == nil, Logger: in.log,
 		Metrics: reconcile.NewMetrics(in.metrics, in.proxies),
 	})
 	return &in, nil
+}
+
+// rendering says what of the repository is rendered. The namespace is known once the cluster's configuration is loaded.
+func (f *instanceFlags) rendering() render.Options {
+	opts := render.Options{Path: f.path, MockImage: f.mockImage, Cache: render.NewCache()}
+	if f.namespaced {
+		opts.Namespace = f.namespace
+	}
+	return opts
 }
 
 // start runs the parts that the loop looks at.

@@ -16,7 +16,8 @@ import (
 )
 
 // check returns the items that can be applied, as they will be applied, sorted by ID. What is wrong with the rest is noted.
-func (r *run) check(items []item) []item {
+// With a namespace in only, all must be there.
+func (r *run) check(items []item, only string) []item {
 	s, removed := newScopes(items), newRemoved()
 	out := make([]item, 0, len(items))
 	for _, it := range items {
@@ -24,6 +25,7 @@ func (r *run) check(items []item) []item {
 		c.shape(removed)
 		if len(c.problems) == 0 {
 			c.namespace(s)
+			c.confine(only)
 			c.strip()
 			c.secret()
 			c.configMap()

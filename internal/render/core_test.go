@@ -22,7 +22,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files from what render says now")
 
 // A golden is a txtar: "-- repo/… --" is the repository ("-- repo/a -> ../b --" a link), then "-- state.yaml --" or
-// "-- error --". A line "path: …" of the comment renders that folder; the rest of the comment says why.
+// "-- error --". A line "path: …" of the comment renders that folder, "confined to: …" allows that
+// namespace alone; the rest of the comment says why.
 func TestEveryGoldenRendersAsItSays(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/core/*.txtar")
@@ -58,6 +59,9 @@ func repository(a *txtar.Archive) (fstest.MapFS, Options) {
 	for line := range strings.Lines(string(a.Comment)) {
 		if p, ok := strings.CutPrefix(line, "path: "); ok {
 			opts.Path = strings.TrimSpace(p)
+		}
+		if n, ok := strings.CutPrefix(line, "confined to: "); ok {
+			opts.Namespace = strings.TrimSpace(n)
 		}
 	}
 	for _, f := range a.Files {

@@ -16,6 +16,8 @@ import (
 type Options struct {
 	// Path of the folder to render, slash-separated from the root of the tree; "" and "." mean the root.
 	Path string
+	// Namespace is the only one that objects may be in; "" for no limit.
+	Namespace string
 	// MockImage runs the mock server of APIMocks that name no image, unless tidelock.yaml names one.
 	MockImage string
 	// Cache keeps what earlier renders made of files that did not change; nil for none.
@@ -75,7 +77,7 @@ func (r *run) render(ctx context.Context, opts Options) (desired.State, error) {
 		}
 		items = append(items, got...)
 	}
-	items = r.check(items)
+	items = r.check(items, opts.Namespace)
 	before := len(r.problems)
 	low, err := r.lower(ctx, items, cfg.Mocks, opts.MockImage)
 	if err != nil {

@@ -59,6 +59,18 @@ func (c *checked) namespace(s scopes) {
 	}
 }
 
+// confine refuses what is not in the only namespace that is allowed; "" allows all.
+func (c *checked) confine(only string) {
+	switch {
+	case only == "" || c.Namespace == only:
+	case c.Namespace == "":
+		c.refuse(field("kind"), "a %s is in no namespace, and this instance is confined to %s (--namespaced): remove it, "+
+			"or have an instance with rights on the cluster apply it", c.Kind, only)
+	default:
+		c.refuse(field("metadata", "namespace"), "%s is not %s, which this instance is confined to (--namespaced)", c.Namespace, only)
+	}
+}
+
 // namespacedKinds are the kinds built into Kubernetes that live in a namespace, by group.
 const namespacedKinds = `core: Binding ConfigMap Endpoints Event LimitRange PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount
 apps: ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet

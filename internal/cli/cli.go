@@ -72,9 +72,11 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().String("config", "", "YAML file with values for flags")
 	root.AddCommand(
-		newRun(), newRender(), newValidate(), newDiff(), newApply(), newDestroy(), newStatus(), newSchedule(), newMock(), newXDS(),
+		newRun(), newRender(), newValidate(), newDiff(), newApply(), newDestroy(), newStatus(), newTree(), newSchedule(), newMock(),
+		newXDS(), newVersion(),
 		newVersion(),
 	)
+	complete(root)
 	return root
 }
 

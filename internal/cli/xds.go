@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,19 +142,24 @@ func show(srv *xds.Server) shown {
 func newShow() *cobra.Command {
 	var address, output string
 	cmd := &cobra.Command{
-		Use:   "show",
+		Use:   "show [NODE]",
 		Short: "Print what the proxies are served and who has acknowledged it",
+		Long: text(`
+			Prints the connected proxies and, for each group, the resources that it is served. NODE shows one proxy and its
+			group alone.`),
 		Example: text(`
 			tidelock xds show
 			tidelock xds show -o json | jq .proxies`),
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !strings.Contains(address, "://") {
-				address = "http://" + address
-			}
-			s, err := fetch(cmd, strings.TrimSuffix(address, "/")+"/xds")
+		Args: maxOneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := fetch(cmd.Context(), showURL(address))
 			if err != nil {
 				return err
+			}
+			if len(args) == 1 {
+				if s = s.of(args[0]); len(s.Proxies) == 0 {
+					return fmt.Errorf("no proxy %q is connected", args[0])
+				}
 			}
 			switch output {
 			case "text":
@@ -172,9 +178,9 @@ func newShow() *cobra.Command {
 	return cmd
 }
 
-func fetch(cmd *cobra.Command, url string) (s shown, err error) {
+func fetch(ctx context.Context, url string) (s shown, err error) {
 	const timeout, limit = 10 * time.Second, 64 << 20
-	req, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return s, usageError{err}
 	}
@@ -190,6 +196,31 @@ func fetch(cmd *cobra.Command, url string) (s shown, err error) {
 		return s, fmt.Errorf("read the daemon's answer: %w", err)
 	}
 	return s, nil
+}
+
+// showURL is where a daemon's web address shows what it serves.
+func showURL(address string) string {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	return strings.TrimSuffix(address, "/") + "/xds"
+}
+
+// of returns what is shown of one proxy and its group.
+func (s shown) of(node string) shown {
+	var out shown
+	for _, p := range s.Proxies {
+		if p.Node != node {
+			continue
+		}
+		out.Proxies = append(out.Proxies, p)
+		for _, g := range s.Groups {
+			if g.Name == p.Group {
+				out.Groups = append(out.Groups, g)
+			}
+		}
+	}
+	return out
 }
 
 func (s shown) print(w io.Writer) error {

@@ -2,7 +2,12 @@ package source
 
 import (
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
 )
 
 // head is the ref that is followed where none is named.
@@ -30,4 +35,33 @@ func isCommit(ref string) bool {
 func shortRef(name string) string {
 	name = strings.TrimPrefix(name, "refs/heads/")
 	return strings.TrimPrefix(name, "refs/tags/")
+}
+
+// LocalRefs lists the branches and tags of a repository on this machine, sorted, as people write them. A URL of a remote is
+// not asked.
+func LocalRefs(repository string) ([]string, error) {
+	loc, err := locate(repository, &Auth{})
+	if err != nil {
+		return nil, err
+	}
+	if loc.path == "" {
+		return nil, errors.New("the repository is not on this machine")
+	}
+	dir, common, err := gitDir(loc.path)
+	if err != nil || dir == "" {
+		return nil, err
+	}
+	refs, err := newObjects(dir, common).sto.IterReferences()
+	if err != nil {
+		return nil, fmt.Errorf("list the refs of %s: %w", loc.shown, err)
+	}
+	var out []string
+	err = refs.ForEach(func(r *plumbing.Reference) error {
+		if name := r.Name(); name.IsBranch() || name.IsTag() {
+			out = append(out, shortRef(name.String()))
+		}
+		return nil
+	})
+	slices.Sort(out)
+	return slices.Compact(out), err
 }

@@ -135,6 +135,31 @@ func (e *Envoy) get(ctx context.Context, path string) ([]byte, error) {
 	return body, nil
 }
 
+// Kill ends the proxy as SIGKILL does and returns when it has gone.
+func (e *Envoy) Kill(tb testing.TB) {
+	tb.Helper()
+	if err := e.cmd.Process.Kill(); err != nil {
+		tb.Fatalf("kill Envoy: %v", err)
+	}
+	<-e.done
+}
+
+// Pause holds the proxy: its connections stay open, and nothing answers until Resume.
+func (e *Envoy) Pause(tb testing.TB) {
+	tb.Helper()
+	if err := e.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		tb.Fatalf("pause Envoy: %v", err)
+	}
+}
+
+// Resume ends a Pause.
+func (e *Envoy) Resume(tb testing.TB) {
+	tb.Helper()
+	if err := e.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		tb.Fatalf("resume Envoy: %v", err)
+	}
+}
+
 // stop ends the proxy without draining and shows its log where the test has failed.
 func (e *Envoy) stop(tb testing.TB) {
 	tb.Helper()

@@ -32,6 +32,12 @@ data: {v: always}
 ---
 `
 
+// migration is the name of the Job in both commits, and instants is how often their schedules fire before next year.
+const (
+	migration = "migrate"
+	instants  = 2
+)
+
 // always is in both commits, with other values.
 const always = `
 apiVersion: v1
@@ -115,6 +121,11 @@ apiVersion: tidelock.dev/v1alpha1
 kind: At
 metadata: {name: report, namespace: NAME}
 spec: {schedule: "0 HOUR 1 1 *", command: echo VALUE}
+---
+apiVersion: tidelock.dev/v1alpha1
+kind: At
+metadata: {name: once, namespace: NAME}
+spec: {schedule: "2026-01-01T00:00:00Z", command: echo once}
 `
 
 // onlyOne leaves the repository with the second commit.
@@ -195,4 +206,9 @@ apiVersion: tidelock.dev/v1alpha1
 kind: APIMock
 metadata: {name: new, namespace: NAME}
 spec: {definition: "{openapi: 3.0.3, info: {title: new, version: '1'}, paths: {}}", host: new.example.com}
+---
+apiVersion: tidelock.dev/v1alpha1
+kind: At
+metadata: {name: visit, namespace: NAME}
+spec: {schedule: "2026-01-01T00:00:00Z", command: echo visit}
 `

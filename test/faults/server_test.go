@@ -5,6 +5,8 @@ package faults
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/tidelock/tidelock/test/env"
 )
 
@@ -12,7 +14,7 @@ import (
 func TestAPIServerMayGoInTheMiddleOfACommit(t *testing.T) {
 	t.Parallel()
 	plane := env.Processes(t)
-	x := &trial{daemon: daemonOn(t, plane.ControlPlane, plane.Namespace(t))}
+	x := &trial{daemon: daemonOn(t, plane.ControlPlane, plane.Namespace(t)), fired: map[string]types.UID{}}
 	x.proxy = newProxy(t, plane.ControlPlane)
 	x.set("--kubeconfig", x.proxy.kubeconfig)
 	x.undisturbed(t)

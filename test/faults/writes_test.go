@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -18,6 +20,7 @@ type trial struct {
 	writes  int // that a commit takes
 	last    world
 	foreign []client.Object
+	fired   map[string]types.UID // the Jobs of schedules that were seen so far, by name
 }
 
 // newTrial starts an instance and has it go to both commits undisturbed.
@@ -31,14 +34,16 @@ func newTrial(t *testing.T) *trial {
 // prepare makes an instance that has not been started.
 func prepare(t *testing.T) *trial {
 	t.Helper()
-	return &trial{daemon: newDaemon(t)}
+	return &trial{daemon: newDaemon(t), fired: map[string]types.UID{}}
 }
 
 // undisturbed starts the instance and has it go to both commits.
 func (x *trial) undisturbed(t *testing.T) {
 	t.Helper()
 	x.foreign = x.daemon.foreign(t)
-	x.text[0], x.text[1] = mixed(x.name)
+	if x.text[0] == "" {
+		x.text[0], x.text[1] = mixed(x.name)
+	}
 	for i, text := range x.text {
 		commit := x.repo.push(t, text)
 		if i == 0 {
@@ -52,6 +57,7 @@ func (x *trial) undisturbed(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.same(t, x.want[i])
+		x.once(t)
 	}
 	x.last = x.want[1]
 }
@@ -66,7 +72,30 @@ func (x *trial) check(t *testing.T, i int, commit string) {
 	now := x.same(t, x.want[i])
 	stayed(t, x.last, now)
 	x.untouched(t, x.foreign)
+	x.once(t)
 	x.last = now
+}
+
+// once fails where a schedule fired again: each of its instants has one Job for ever, also when it left and came back.
+func (x *trial) once(t *testing.T) {
+	t.Helper()
+	var list batchv1.JobList
+	if err := x.client.List(t.Context(), &list, client.InNamespace(x.name)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		job := &list.Items[i]
+		if job.Name == migration {
+			continue
+		}
+		if first, ok := x.fired[job.Name]; ok && first != job.UID {
+			t.Errorf("Job %s was made twice", job.Name)
+		}
+		x.fired[job.Name] = job.UID
+	}
+	if len(x.fired) > instants {
+		t.Errorf("%d instants fired, want %d: %v", len(x.fired), instants, x.fired)
+	}
 }
 
 // stride is how many writes lie between two that fail, where not every one does; many is more than there are.

@@ -32,11 +32,16 @@ data: {v: always}
 ---
 `
 
-// migration is the name of the Job in both commits, and instants is how often their schedules fire before next year.
-const (
-	migration = "migrate"
-	instants  = 2
-)
+// migration is the name of the Job in both commits.
+const migration = "migrate"
+
+// instant is a schedule that fires at once, and never again.
+const instant = `---
+apiVersion: tidelock.dev/v1alpha1
+kind: At
+metadata: {name: instant-%[2]d, namespace: %[1]s}
+spec: {schedule: "2026-01-01T00:00:00Z", command: echo once}
+`
 
 // always is in both commits, with other values.
 const always = `

@@ -31,18 +31,18 @@ func TestProxiesMayFail(t *testing.T) {
 
 	t.Log("it is killed")
 	e.Kill(t)
-	x.check(t, 0, x.repo.push(t, x.text[0]))
+	x.check(t, 0, x.push(t, x.text[0]))
 	e = x.envoy(t)
 	x.serves(t, port, "v0")
 
 	t.Log("it hangs: it is waited for, and then no longer")
 	e.Pause(t)
-	x.check(t, 1, x.repo.push(t, x.text[1]))
+	x.check(t, 1, x.push(t, x.text[1]))
 	e.Resume(t)
 	x.serves(t, port, "v1")
 
 	t.Log("it refuses")
-	bad := x.repo.push(t, x.text[0]+fmt.Sprintf(refused, x.name, env.FreePort(t)))
+	bad := x.push(t, x.text[0]+fmt.Sprintf(refused, x.name, env.FreePort(t)))
 	x.eventually(t, "the refusal to be told", func(ctx context.Context) error {
 		var s v1alpha1.Sync
 		err := x.client.Get(ctx, client.ObjectKey{Namespace: x.name, Name: x.name}, &s)
@@ -52,13 +52,13 @@ func TestProxiesMayFail(t *testing.T) {
 		return err
 	})
 	x.serves(t, port, "v1")
-	x.check(t, 0, x.repo.push(t, x.text[0]))
+	x.check(t, 0, x.push(t, x.text[0]))
 	x.serves(t, port, "v0")
 
 	t.Log("it hangs while the daemon is killed, and connects anew")
 	e.Pause(t)
 	x.kill(t)
-	commit := x.repo.push(t, x.text[1])
+	commit := x.push(t, x.text[1])
 	x.start(t)
 	e.Resume(t)
 	x.check(t, 1, commit)

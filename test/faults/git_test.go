@@ -155,7 +155,7 @@ func TestGitServerMayFail(t *testing.T) {
 		t.Logf("the git server %s", way.name)
 		was := x.texts(n + 1)
 		g.fail(way.fault)
-		commit := x.repo.push(t, was)
+		commit := x.push(t, was)
 		x.drift(t)
 		if way.restart {
 			x.kill(t)

@@ -28,7 +28,7 @@ func TestAPIServerMayGoInTheMiddleOfACommit(t *testing.T) {
 			g := newGate(k > 0)
 			x.proxy.arm(writes, n, g.hold)
 			outages++
-			commit := x.repo.push(t, x.texts(outages))
+			commit := x.push(t, x.texts(outages))
 			if x.settled(t, commit, g.held) {
 				t.Fatalf("there is no write %d", n)
 			}

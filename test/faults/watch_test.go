@@ -62,7 +62,7 @@ func TestWatchesMayFail(t *testing.T) {
 		x.proxy.armTimes(way.sort, way.times, way.fault)
 		x.proxy.endWatches()
 		x.drift(t)
-		commit := x.repo.push(t, x.texts(n+1))
+		commit := x.push(t, x.texts(n+1))
 		x.drift(t)
 		x.check(t, n%2, commit)
 		x.proxy.disarm()

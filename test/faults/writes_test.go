@@ -3,6 +3,9 @@
 package faults
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -20,6 +23,7 @@ type trial struct {
 	writes  int // that a commit takes
 	last    world
 	foreign []client.Object
+	pushed  int                  // how many commits were pushed
 	fired   map[string]types.UID // the Jobs of schedules that were seen so far, by name
 }
 
@@ -45,7 +49,7 @@ func (x *trial) undisturbed(t *testing.T) {
 		x.text[0], x.text[1] = mixed(x.name)
 	}
 	for i, text := range x.text {
-		commit := x.repo.push(t, text)
+		commit := x.push(t, text)
 		if i == 0 {
 			x.start(t)
 		}
@@ -76,26 +80,38 @@ func (x *trial) check(t *testing.T, i int, commit string) {
 	x.last = now
 }
 
-// once fails where a schedule fired again: each of its instants has one Job for ever, also when it left and came back.
+// push makes one of the commits, with an instant more, the newest.
+func (x *trial) push(t *testing.T, text string) string {
+	t.Helper()
+	x.pushed++
+	return x.repo.push(t, text+fmt.Sprintf(instant, x.name, x.pushed))
+}
+
+// once waits for the Job of the newest instant, and fails where any fired again: each has one Job for ever, also where its
+// schedule left and came back.
 func (x *trial) once(t *testing.T) {
 	t.Helper()
-	var list batchv1.JobList
-	if err := x.client.List(t.Context(), &list, client.InNamespace(x.name)); err != nil {
-		t.Fatal(err)
-	}
-	for i := range list.Items {
-		job := &list.Items[i]
-		if job.Name == migration {
-			continue
+	x.eventually(t, "the newest instant to fire", func(ctx context.Context) error {
+		var list batchv1.JobList
+		if err := x.client.List(ctx, &list, client.InNamespace(x.name)); err != nil {
+			return err
 		}
-		if first, ok := x.fired[job.Name]; ok && first != job.UID {
-			t.Errorf("Job %s was made twice", job.Name)
+		for i := range list.Items {
+			job := &list.Items[i]
+			if job.Name == migration {
+				continue
+			}
+			if first, ok := x.fired[job.Name]; ok && first != job.UID {
+				t.Errorf("Job %s was made twice", job.Name)
+			}
+			x.fired[job.Name] = job.UID
 		}
-		x.fired[job.Name] = job.UID
-	}
-	if len(x.fired) > instants {
-		t.Errorf("%d instants fired, want %d: %v", len(x.fired), instants, x.fired)
-	}
+		newest := fmt.Sprintf("instant-%d", x.pushed)
+		if _, ok := x.fired[newest]; !ok {
+			return errors.New("no Job " + newest)
+		}
+		return nil
+	})
 }
 
 // stride is how many writes lie between two that fail, where not every one does; many is more than there are.
@@ -141,7 +157,7 @@ func TestAnyWriteMayFail(t *testing.T) {
 				struck = false
 				for i, text := range x.text {
 					x.proxy.arm(writes, n, way.fault)
-					x.check(t, i, x.repo.push(t, text))
+					x.check(t, i, x.push(t, text))
 					runs.Add(1)
 					if what := x.proxy.disarm(); what != "" {
 						injected.Add(1)
@@ -169,7 +185,7 @@ func TestAnyWriteMayBeTheLast(t *testing.T) {
 				for i, text := range x.text {
 					g := newGate(name == "killed after")
 					x.proxy.arm(writes, n, g.hold)
-					commit := x.repo.push(t, text)
+					commit := x.push(t, text)
 					if !x.settled(t, commit, g.held) {
 						x.kill(t)
 						close(g.open)

@@ -106,7 +106,7 @@ func (d *daemon) serves(t *testing.T, port int, want string) {
 		if err != nil {
 			return err
 		}
-		res, err := http.DefaultClient.Do(req)
+		res, err := (&http.Client{Timeout: patience}).Do(req)
 		if err != nil {
 			return err
 		}

@@ -75,31 +75,33 @@ const leastSecret = 8
 // secretTexts are the texts under names of secrets in what changed.
 func secretTexts(changes []Change) []string {
 	var out []string
-	var visit func(key string, v any)
-	visit = func(key string, v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for k, item := range v {
-				if k == "value" {
-					k = nameOf(v, nil)
-				}
-				visit(k, item)
-			}
-		case []any:
-			for _, item := range v {
-				visit("", item)
-			}
-		case string:
-			if len(v) >= leastSecret && isSecretKey(key) {
-				out = append(out, v)
-			}
-		}
-	}
 	for _, c := range changes {
 		for _, u := range []*unstructured.Unstructured{c.Before, c.After} {
 			if u != nil {
-				visit("", u.Object)
+				out = appendSecrets(out, "", u.Object)
 			}
+		}
+	}
+	return out
+}
+
+// appendSecrets appends the texts under names of secrets in v, which stands under key.
+func appendSecrets(out []string, key string, v any) []string {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, item := range v {
+			if k == "value" {
+				k = nameOf(v, nil)
+			}
+			out = appendSecrets(out, k, item)
+		}
+	case []any:
+		for _, item := range v {
+			out = appendSecrets(out, "", item)
+		}
+	case string:
+		if len(v) >= leastSecret && isSecretKey(key) {
+			out = append(out, v)
 		}
 	}
 	return out

@@ -93,9 +93,25 @@ func stemOf(c Change) (desired.ID, bool) {
 	return id, true
 }
 
-// resemble pairs objects of one kind. Its cost grows with what they hold, not with their number squared: a field that stands
-// in many of them is not looked at.
+// resemble pairs objects of one kind, the most alike first.
 func (p partners) resemble(gone, came []int) {
+	found := p.resembling(gone, came)
+	slices.SortFunc(found, func(a, b likeness) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.came, b.came), cmp.Compare(a.gone, b.gone))
+	})
+	for _, f := range found {
+		if _, taken := p.was[f.came]; !taken && !p.gone[f.gone] {
+			p.pair(f.came, f.gone, Rename)
+		}
+	}
+}
+
+// likeness is how much of what goes, in percent, what comes holds too.
+type likeness struct{ came, gone, score int }
+
+// resembling returns the pairs that are alike. Its cost grows with what the objects hold, not with their number squared: a
+// field that stands in many of them is not looked at.
+func (p partners) resembling(gone, came []int) []likeness {
 	features := make(map[int]map[uint64]int, len(gone))
 	index := map[uint64][]int{} // what goes, by feature
 	for _, j := range gone {
@@ -104,32 +120,24 @@ func (p partners) resemble(gone, came []int) {
 			index[f] = append(index[f], j)
 		}
 	}
-	type pair struct{ came, gone, score int }
-	var found []pair
+	var found []likeness
 	for _, i := range came {
 		mine := featuresOf(p.changes[i].After.Object)
-		votes := map[int]int{}
+		near := map[int]bool{}
 		for f := range mine {
 			if holders := index[f]; len(holders) <= common {
 				for _, j := range holders {
-					votes[j]++
+					near[j] = true
 				}
 			}
 		}
-		for j := range votes {
+		for j := range near {
 			if score := similarity(mine, features[j]); score >= alike {
-				found = append(found, pair{came: i, gone: j, score: score})
+				found = append(found, likeness{came: i, gone: j, score: score})
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b pair) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.came, b.came), cmp.Compare(a.gone, b.gone))
-	})
-	for _, f := range found {
-		if _, taken := p.was[f.came]; !taken && !p.gone[f.gone] {
-			p.pair(f.came, f.gone, Rename)
-		}
-	}
+	return found
 }
 
 // similarity is how many percent of the fields of the larger one the other has too.

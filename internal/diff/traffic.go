@@ -2,7 +2,6 @@ package diff
 
 import (
 	"cmp"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -203,7 +202,7 @@ func (t *moves) resources() {
 // entries groups moves that read the same, and sorts them.
 func (t *moves) entries() []Traffic {
 	groups := map[string]*Traffic{}
-	for _, m := range slices.Concat(t.all, t.shadows, t.raw) {
+	for _, m := range t.every() {
 		r := m.route()
 		where, subject := "", m.split
 		if m.host != "" {
@@ -239,67 +238,5 @@ func (t *moves) entries() []Traffic {
 	slices.SortFunc(out, func(a, b Traffic) int {
 		return cmp.Or(strings.Compare(a.Subject, b.Subject), strings.Compare(a.Text, b.Text), strings.Compare(a.Source, b.Source))
 	})
-	return out
-}
-
-// routes counts those of a host on either side.
-func (t *moves) routes(e entry) int {
-	seen := map[string]bool{}
-	for _, side := range []hosts{t.base, t.head} {
-		for _, r := range side[e] {
-			seen[r.Match.String()] = true
-		}
-	}
-	return len(seen)
-}
-
-// reach is how far changes go.
-func reach(changes []Change, t moves) Reach {
-	out := Reach{}
-	spaces := map[string]bool{}
-	for _, c := range changes {
-		switch {
-		case c.Namespace != "":
-			spaces[c.Namespace] = true
-		case c.Group == "" && c.Kind == "Namespace":
-			spaces[c.Name] = true
-		default:
-			out.ClusterScoped++
-		}
-	}
-	out.Namespaces = slices.Sorted(maps.Keys(spaces))
-	byHost, groups := map[string]*HostReach{}, map[string]bool{}
-	told := map[entry]map[*desired.Route]bool{}
-	for _, m := range slices.Concat(t.all, t.shadows, t.raw) {
-		for _, g := range m.route().Proxies {
-			groups[g] = true
-		}
-		out.AllProxies = out.AllProxies || len(m.route().Proxies) == 0
-		if m.host == "" {
-			continue
-		}
-		h := byHost[m.host]
-		if h == nil {
-			h = &HostReach{Host: m.host}
-			byHost[m.host] = h
-			for e := range t.hostsChanged {
-				if e.host == m.host {
-					h.All += t.routes(e)
-				}
-			}
-		}
-		if told[m.entry] == nil {
-			told[m.entry] = map[*desired.Route]bool{}
-		}
-		if !told[m.entry][m.route()] {
-			told[m.entry][m.route()] = true
-			h.Routes++
-		}
-		h.All, h.Moved = max(h.All, h.Routes), max(h.Moved, m.moved)
-	}
-	out.Proxies = slices.Sorted(maps.Keys(groups))
-	for _, name := range slices.Sorted(maps.Keys(byHost)) {
-		out.Hosts = append(out.Hosts, *byHost[name])
-	}
 	return out
 }

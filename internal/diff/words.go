@@ -2,20 +2,14 @@ package diff
 
 import (
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/desired"
 )
-
-const whole = 100 // percent
 
 // words says a match as people write it: "/catalog", "= /exact", "~ /regex", with method, headers and query where set.
 func words(m desired.Match) string {
@@ -119,109 +113,6 @@ func splitOf(s desired.State, r *desired.Route) string {
 	return "split " + name
 }
 
-// weights says how the shares of two sets of targets differ.
-func weights(a, b *desired.Route) []string {
-	was, is := shares(a, targetName), shares(b, targetName)
-	var parts []string
-	for _, name := range unionOf(a, b) {
-		before, had := was[name]
-		after, has := is[name]
-		switch {
-		case had && has && before != after:
-			parts = append(parts, fmt.Sprintf("%s %s -> %s", name, percent(before), percent(after)))
-		case has && !had:
-			parts = append(parts, fmt.Sprintf("%s is new with %s", name, percent(after)))
-		case had && !has:
-			parts = append(parts, fmt.Sprintf("%s is gone (had %s)", name, percent(before)))
-		}
-	}
-	for i := range b.Backends {
-		y := &b.Backends[i]
-		for j := range a.Backends {
-			x := &a.Backends[j]
-			if targetName(x, a) == targetName(y, b) && place(x, a) != place(y, b) {
-				parts = append(parts, fmt.Sprintf("%s now goes to %s (before: %s)", targetName(y, b), place(y, b), place(x, a)))
-			}
-		}
-	}
-	return parts
-}
-
-// unionOf names the targets of both, those of b first, in their order.
-func unionOf(a, b *desired.Route) []string {
-	var out []string
-	for _, r := range []*desired.Route{b, a} {
-		for i := range r.Backends {
-			if name := targetName(&r.Backends[i], r); !slices.Contains(out, name) {
-				out = append(out, name)
-			}
-		}
-	}
-	return out
-}
-
-func targetName(b *desired.Backend, r *desired.Route) string {
-	if b.Name != "" {
-		return b.Name
-	}
-	return place(b, r)
-}
-
-// shares are the percent of requests by target; none where all weights are 0.
-func shares(r *desired.Route, name func(*desired.Backend, *desired.Route) string) map[string]float64 {
-	out := map[string]float64{}
-	if r == nil {
-		return out
-	}
-	var total uint64
-	for _, b := range r.Backends {
-		total += uint64(b.Weight)
-	}
-	for i := range r.Backends {
-		if total == 0 {
-			out[name(&r.Backends[i], r)] = 0
-			continue
-		}
-		out[name(&r.Backends[i], r)] += whole * float64(r.Backends[i].Weight) / float64(total)
-	}
-	return out
-}
-
-// distance is how many percent of the requests of one route something else answers in the other.
-func distance(a, b *desired.Route) float64 {
-	if a == nil && b == nil {
-		return 0
-	}
-	was, is := answers(a), answers(b)
-	kept := 0.0
-	for k, v := range was {
-		kept += min(v, is[k])
-	}
-	return max(0, whole-kept)
-}
-
-// answers are the percent of requests by what answers them.
-func answers(r *desired.Route) map[string]float64 {
-	if r == nil || len(r.Backends) == 0 {
-		return map[string]float64{target(r): whole}
-	}
-	out := shares(r, func(b *desired.Backend, _ *desired.Route) string {
-		u := b.Upstream
-		return u.Service.String() + " " + u.Address + " " + strconv.FormatUint(uint64(u.Port), 10)
-	})
-	for _, v := range out {
-		if v > 0 {
-			return out
-		}
-	}
-	return map[string]float64{"503": whole}
-}
-
-func percent(v float64) string {
-	text := strconv.FormatFloat(v, 'f', 2, 64)
-	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " %"
-}
-
 // place says where a backend is: "mock petstore", "service cart:8080", "api.example.com:443".
 func place(b *desired.Backend, r *desired.Route) string {
 	u := b.Upstream
@@ -289,94 +180,4 @@ func redirectTo(d *desired.Redirect) string {
 		fmt.Fprintf(&b, " (%d)", d.Code)
 	}
 	return b.String()
-}
-
-// settings says what else of a route differs. A field that it does not know by name is told by its name alone.
-func settings(a, b *desired.Route) []string {
-	known := map[string]bool{ // told elsewhere, or no matter of traffic
-		"Source": true, "Rule": true, "Origin": true, "Force": true, "Hosts": true, "Match": true, "Resources": true,
-		"Redirect": true, "Direct": true, "Backends": true,
-	}
-	var out []string
-	if target(a) == target(b) && !reflect.DeepEqual(a.Direct, b.Direct) {
-		out = append(out, "another body")
-	}
-	x, y := reflect.ValueOf(*a), reflect.ValueOf(*b)
-	for i := range x.NumField() {
-		name := x.Type().Field(i).Name
-		if known[name] || reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
-			continue
-		}
-		switch name {
-		case "Timeout":
-			out = append(out, "timeout "+duration(a)+" -> "+duration(b))
-		case "Retries":
-			out = append(out, "retries "+retries(a)+" -> "+retries(b))
-		case "Proxies":
-			out = append(out, "proxies "+list(a.Proxies)+" -> "+list(b.Proxies))
-		default:
-			out = append(out, strings.ToLower(name[:1])+name[1:]+" changed")
-		}
-	}
-	return append(out, connections(a, b)...)
-}
-
-func duration(r *desired.Route) string {
-	switch {
-	case r.Timeout == nil:
-		return "15s (default)"
-	case *r.Timeout == 0:
-		return "none"
-	}
-	return r.Timeout.String()
-}
-
-func retries(r *desired.Route) string {
-	if r.Retries == nil {
-		return "0"
-	}
-	return strconv.FormatUint(uint64(r.Retries.Attempts), 10)
-}
-
-func list(names []string) string {
-	if len(names) == 0 {
-		return "all"
-	}
-	return strings.Join(names, ",")
-}
-
-// connections says of which upstreams that both have the connection is made in another way.
-func connections(a, b *desired.Route) []string {
-	was := map[string]desired.Upstream{}
-	for i := range a.Backends {
-		was[place(&a.Backends[i], a)] = a.Backends[i].Upstream
-	}
-	changed := map[string]bool{}
-	for i := range b.Backends {
-		name := place(&b.Backends[i], b)
-		x, ok := was[name]
-		y := b.Backends[i].Upstream
-		if !ok {
-			continue
-		}
-		xv, yv := reflect.ValueOf(x), reflect.ValueOf(y)
-		for f := range xv.NumField() {
-			field := xv.Type().Field(f).Name
-			if field != "Pending" && field != "Idle" && !reflect.DeepEqual(xv.Field(f).Interface(), yv.Field(f).Interface()) {
-				changed[name+": "+lower(field)+" changed"] = true
-			}
-		}
-		if x.Idle != y.Idle {
-			changed[name+map[bool]string{true: " has no pods by intent (replicas 0)", false: " has pods again"}[y.Idle]] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(changed))
-}
-
-// lower writes a Go name as a field: ConnectTimeout as connectTimeout, TLS as tls.
-func lower(name string) string {
-	if strings.ToUpper(name) == name {
-		return strings.ToLower(name)
-	}
-	return string(unicode.ToLower(rune(name[0]))) + name[1:]
 }

@@ -42,7 +42,7 @@ type AtSpec struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Command Command `json:"command"`
-	// Image to run; busybox if left out.
+	// Image to run; busybox if left out. It is pulled where the node lacks it; a template may say otherwise.
 	// +kubebuilder:validation:MinLength=1
 	Image string `json:"image,omitempty"`
 	// Env of the container.

@@ -79,8 +79,9 @@ func atJob(r resource[v1alpha1.AtSpec]) (batchv1.JobTemplateSpec, error) {
 			RestartPolicy:      corev1.RestartPolicyNever,
 			ServiceAccountName: r.spec.ServiceAccountName,
 			Containers: []corev1.Container{{
-				Name: atContainer, Image: cmp.Or(r.spec.Image, defaultAtImage), Command: r.spec.Command,
-				Env: r.spec.Env, Resources: r.spec.Resources,
+				// The default for a name without a tag is Always: each run would be late, and fail while the registry is away.
+				Name: atContainer, Image: cmp.Or(r.spec.Image, defaultAtImage), ImagePullPolicy: corev1.PullIfNotPresent,
+				Command: r.spec.Command, Env: r.spec.Env, Resources: r.spec.Resources,
 			}},
 		},
 	}

@@ -71,5 +71,5 @@ func (d *demo) whereMocksRun() string {
 	if d.noNode == "" {
 		return "mocks run in pods of a real node"
 	}
-	return "mocks are answered by the daemon, not by pods: " + d.noNode
+	return "mocks are answered by the daemon, not by pods, and no At is shown: " + d.noNode
 }

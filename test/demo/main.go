@@ -1,5 +1,6 @@
 // Command demo runs Tidelock's main job from nothing: a cluster, a git repository made from examples/repo, the
-// daemon and Envoy; then it pushes a commit and shows what changed in the cluster and in the traffic, and how fast.
+// daemon and Envoy; then it pushes a commit and shows what changed in the cluster and in the traffic, and how fast; and
+// where there is a node, an At that fires.
 //
 // It is started by "make demo", which builds what it needs and names the programs in the environment: TIDELOCK_BIN, ENVOY_BIN,
 // LOCALCLUSTER_BIN; or CLUSTER, the kubeconfig of a cluster to use instead. With ONCE=1, or where standard output is no
@@ -44,7 +45,7 @@ func run(ctx context.Context, out *os.File) error {
 		{"git repository from examples/repo", d.makeRepository},
 		{"tidelock run", d.startDaemon},
 		{"Envoy", d.startEnvoy},
-		{"first answer through Envoy", d.firstAnswer},
+		{"first answers through Envoy", d.firstAnswers},
 	}
 	for _, s := range steps {
 		if err := d.step(ctx, s.title, s.do); err != nil {
@@ -52,8 +53,10 @@ func run(ctx context.Context, out *os.File) error {
 		}
 	}
 	d.printf("   %s\n", d.whereMocksRun())
-	if err := d.showPush(ctx); err != nil {
-		return err
+	for _, show := range []func(context.Context) error{d.showPush, d.showAt} {
+		if err := show(ctx); err != nil {
+			return err
+		}
 	}
 	return d.stay(ctx)
 }

@@ -20,17 +20,13 @@ func (d *demo) showPush(ctx context.Context) error {
 		d.edit("base/catalog.yaml", "mock: catalog-v1, weight: 90", "mock: catalog-v1, weight: 50"),
 		d.edit("base/catalog.yaml", "mock: catalog-v2, weight: 10", "mock: catalog-v2, weight: 50"),
 		d.edit("base/catalog-v2.yaml", "name: Tide clock,", "name: \""+marker+"\","),
-		d.git(ctx, []string{"commit", "-q", "-a", "-m", "Half of the traffic to v2, and its new clock"}),
 	)
 	if err != nil {
 		return err
 	}
-	diff, err := d.run(ctx, d.work(), "git", "show", "--format=%h %s", "--unified=0", "HEAD")
-	if err != nil {
+	if err := d.showCommit(ctx, "Half of the traffic to v2, and its new clock"); err != nil {
 		return err
 	}
-	d.printf("\n%s\n%s\n", d.bold("git push"), d.showDiff(string(diff)))
-
 	applied, live, err := d.push(ctx)
 	if err != nil {
 		return fmt.Errorf("%w%s", err, d.tails())
@@ -106,14 +102,26 @@ func (d *demo) shares(ctx context.Context) (string, error) {
 		if err := d.get(ctx, d.url(), host, &body); err != nil {
 			return "", err
 		}
-		// v2 answers in pages.
-		if bytes.Contains(body, []byte(`"items"`)) {
+		if ofV2(body) {
 			v2++
 		} else {
 			v1++
 		}
 	}
 	return fmt.Sprintf("%3d to v1, %3d to v2", v1, v2), nil
+}
+
+// showCommit commits what was edited, and shows it.
+func (d *demo) showCommit(ctx context.Context, message string) error {
+	if err := d.git(ctx, []string{"commit", "-q", "-a", "-m", message}); err != nil {
+		return err
+	}
+	diff, err := d.run(ctx, d.work(), "git", "show", "--format=%h %s", "--unified=0", "HEAD")
+	if err != nil {
+		return err
+	}
+	d.printf("\n%s\n%s\n", d.bold("git push"), d.showDiff(string(diff)))
+	return nil
 }
 
 // showDiff keeps what a person reads of a patch: the files, and the lines that changed.

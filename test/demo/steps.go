@@ -112,11 +112,24 @@ func (d *demo) startEnvoy(ctx context.Context) error {
 	})
 }
 
-func (d *demo) firstAnswer(ctx context.Context) error {
+// firstAnswers waits for one of each version: their pods do not come up at the same moment.
+func (d *demo) firstAnswers(ctx context.Context) error {
+	var v1, v2 bool
 	return d.until(ctx, 20*time.Millisecond, func(ctx context.Context) error {
-		return d.get(ctx, d.url(), host, nil)
+		var body []byte
+		if err := d.get(ctx, d.url(), host, &body); err != nil {
+			return err
+		}
+		v1, v2 = v1 || !ofV2(body), v2 || ofV2(body)
+		if !v1 || !v2 {
+			return fmt.Errorf("v1 answered: %t, v2 answered: %t", v1, v2)
+		}
+		return nil
 	})
 }
+
+// ofV2 reports which version an answer is of: v2 answers in pages.
+func ofV2(body []byte) bool { return bytes.Contains(body, []byte(`"items"`)) }
 
 func (d *demo) url() string { return fmt.Sprintf("http://127.0.0.1:%d%s", d.envoyPort, path) }
 

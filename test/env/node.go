@@ -37,8 +37,8 @@ func Node(tb testing.TB) *NodeCluster {
 	return n
 }
 
-// Image makes an image of a static program, which is its entrypoint, and gives it to the node. A cluster of CLUSTER must
-// have it already.
+// Image makes an image of a program of this machine, which is its entrypoint, with the libraries that it needs, and gives it to
+// the node. A cluster of CLUSTER must have it already.
 func (n *NodeCluster) Image(tb testing.TB, name, binary string) {
 	tb.Helper()
 	if n.daemon == nil {

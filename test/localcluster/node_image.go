@@ -51,7 +51,7 @@ func (n *node) busybox(ctx context.Context) (image.Image, error) {
 	return made, nil
 }
 
-// importImage makes an image of a static program, by NAME=BINARY, and puts it where the kubelet finds it.
+// importImage makes an image of a program of this machine, by NAME=BINARY, and puts it where the kubelet finds it.
 func (c controlPlane) importImage(ctx context.Context, spec string) error {
 	if c.node == nil {
 		return errors.New("an image needs --node")
@@ -75,7 +75,7 @@ func load(ctx context.Context, i image.Image) error {
 	if err := ctr.Start(); err != nil {
 		return fmt.Errorf("import image %s: %w", i.Name, err)
 	}
-	written := i.Write(stdin)
+	written := i.Write(ctx, stdin)
 	if err := errors.Join(written, stdin.Close(), ctr.Wait()); err != nil {
 		return fmt.Errorf("import image %s: %w: %s", i.Name, err, bytes.TrimSpace(out.Bytes()))
 	}

@@ -95,7 +95,7 @@ func parseUp(args []string) (options, error) {
 		"lines: stop|kill|start COMPONENT, and with --node: image NAME=BINARY")
 	fs.BoolVar(&o.node, "node", false, "run a node too, in network and mount namespaces of its own; needs root")
 	fs.StringVar(&o.packages, "packages", defaultPackages(), "folder with the unpacked Debian packages of a node")
-	fs.Func("image", "NAME=BINARY: a static program as an image for the node's pods, beside busybox; may be repeated",
+	fs.Func("image", "NAME=BINARY: a program as an image for the node's pods, beside busybox; may be repeated",
 		func(image string) error {
 			o.images = append(o.images, image)
 			return nil

@@ -1,10 +1,12 @@
-// Package image makes container images without a registry: a static binary goes in, an archive of the Open Container
-// Initiative's image layout (github.com/opencontainers/image-spec) comes out, which a container runtime imports.
+// Package image makes container images without a registry: a program of this machine goes in, with the shared libraries that
+// it needs; an archive of the Open Container Initiative's image layout (github.com/opencontainers/image-spec) comes out, which
+// a container runtime imports.
 package image
 
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,11 +18,11 @@ import (
 	"strings"
 )
 
-// Image is a file system of one binary.
+// Image is a file system of one program.
 type Image struct {
 	// Name is what pods call it, such as busybox or team/app:v1.
 	Name string
-	// Binary is the path of a static program, which stands in the root folder of the image under its own name.
+	// Binary is the path of the program, which stands in the root folder of the image under its own name, and on PATH.
 	Binary string
 	// Entrypoint is what a container runs before its arguments; the binary where there is no command either.
 	Entrypoint []string
@@ -46,8 +48,8 @@ func FullName(name string) string {
 }
 
 // Write writes the archive.
-func (i Image) Write(w io.Writer) error {
-	layer, err := i.layer()
+func (i Image) Write(ctx context.Context, w io.Writer) error {
+	layer, err := i.layer(ctx)
 	if err != nil {
 		return fmt.Errorf("make image %s: %w", i.Name, err)
 	}
@@ -58,7 +60,7 @@ func (i Image) Write(w io.Writer) error {
 	config, err := json.Marshal(imageConfig{
 		Architecture: runtime.GOARCH, OS: "linux",
 		Config: containerConfig{
-			Entrypoint: entrypoint, Cmd: i.Command, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin"}, WorkingDir: "/",
+			Entrypoint: entrypoint, Cmd: i.Command, Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin:/"}, WorkingDir: "/",
 		},
 		RootFS: rootFS{Type: "layers", DiffIDs: []string{digest(layer)}},
 	})
@@ -97,8 +99,12 @@ func (i Image) Write(w io.Writer) error {
 }
 
 // layer is the file system as a tar archive.
-func (i Image) layer() ([]byte, error) {
+func (i Image) layer(ctx context.Context) ([]byte, error) {
 	program, err := os.ReadFile(i.Binary)
+	if err != nil {
+		return nil, err
+	}
+	needed, err := libraries(ctx, i.Binary)
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +124,15 @@ func (i Image) layer() ([]byte, error) {
 	}
 	for _, e := range entries {
 		if err := add(archive, e.header, e.data); err != nil {
+			return nil, err
+		}
+	}
+	for _, library := range needed {
+		data, err := os.ReadFile(library)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(archive, tar.Header{Name: strings.TrimPrefix(library, "/"), Mode: 0o755}, data); err != nil {
 			return nil, err
 		}
 	}

@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -35,7 +39,7 @@ func TestArchiveLeadsFromTheNameToTheBinary(t *testing.T) {
 	}
 	var archive, again bytes.Buffer
 	made := Image{Name: "app", Binary: binary, Links: []string{"/bin/sh"}}
-	if err := errors.Join(made.Write(&archive), made.Write(&again)); err != nil {
+	if err := errors.Join(made.Write(t.Context(), &archive), made.Write(t.Context(), &again)); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(archive.Bytes(), again.Bytes()) {
@@ -62,6 +66,43 @@ func TestArchiveLeadsFromTheNameToTheBinary(t *testing.T) {
 	system := unpack(t, layer)
 	if string(system["app"]) != "a program" || string(system["bin/sh"]) != "-> /app" {
 		t.Errorf("the file system holds %q", system)
+	}
+}
+
+// A program that is linked with shared libraries runs from its image: they are at their places, and so is their loader.
+func TestAProgramHasItsLibrariesBesideIt(t *testing.T) {
+	t.Parallel()
+	made := Image{Name: "sh", Binary: "/bin/sh"}
+	layer, err := made.layer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	for name, data := range unpack(t, layer) {
+		path := filepath.Join(root, name)
+		if strings.HasSuffix(name, "/") {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o700); err != nil { //nolint:gosec // it is run
+			t.Fatal(err)
+		}
+	}
+	needed, err := libraries(t.Context(), made.Binary)
+	if err != nil || len(needed) < 2 {
+		t.Fatalf("the shell needs %v, %v", needed, err)
+	}
+	folders := map[string]bool{}
+	for _, library := range needed[1:] {
+		folders[filepath.Join(root, filepath.Dir(library))] = true
+	}
+	// The loader of the image finds all in the image's own folders.
+	run := exec.CommandContext(t.Context(), filepath.Join(root, needed[0]), "--inhibit-cache", "--library-path",
+		strings.Join(slices.Sorted(maps.Keys(folders)), ":"), filepath.Join(root, "sh"), "-c", "echo fine")
+	if out, err := run.CombinedOutput(); err != nil || string(out) != "fine\n" {
+		t.Errorf("the shell prints %q, %v", out, err)
 	}
 }
 

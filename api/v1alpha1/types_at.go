@@ -18,6 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="Last",type=string,JSONPath=`.status.lastRun.instant`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="want at most 63 characters: Jobs are named after it"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 50 || self.spec.schedule.matches('^[0-9]{4}-')",message="want at most 50 characters where the schedule is a cron expression: Jobs are named after it and their minute"
 type At struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -28,10 +28,10 @@ func lowerAt(_ context.Context, c *commit, r resource[v1alpha1.AtSpec]) {
 	if err != nil {
 		c.refuse(r.problem(atField(r.spec), "%v", err))
 	}
-	// A Job's name, and with it its pods' label, has 63 characters; a run of a cron expression adds its minute.
+	// A Job's name is a label of its pods; a run of a cron expression adds its minute.
 	longest := 63
 	if instants.Repeats() {
-		longest = 52
+		longest -= len("-YYYYMMDDhhmm")
 	}
 	if len(r.Name) > longest {
 		c.refuse(r.problem(field("metadata", "name"), "want at most %d characters, as Jobs are named after it, got %d",

@@ -179,7 +179,9 @@ func (in *instance) start(ctx context.Context, g *errgroup.Group) {
 
 // newRuns returns what fires schedules.
 func newRuns(cfg apply.Config, log *slog.Logger) (*schedule.Runner, error) {
-	kube, err := schedule.NewKube(cfg.REST, cfg.Owner, cfg.Namespace, log)
+	kube, err := schedule.NewKube(schedule.KubeConfig{
+		REST: cfg.REST, Instance: cfg.Owner, Namespace: cfg.Namespace, Namespaced: cfg.Namespaced, Logger: log,
+	})
 	if err != nil {
 		return nil, err
 	}

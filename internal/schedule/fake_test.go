@@ -342,8 +342,16 @@ type daemon struct {
 	done chan struct{}
 }
 
+// whole is all that a Runner works with.
+type whole interface {
+	Jobs
+	Sight
+	Ledger
+	Events
+}
+
 // start begins a life; now is its wall clock.
-func start(ctx context.Context, c *cluster, now func() time.Time, schedules ...desired.Schedule) *daemon {
+func start(ctx context.Context, c whole, now func() time.Time, schedules ...desired.Schedule) *daemon {
 	ctx, cancel := context.WithCancel(ctx)
 	d := &daemon{done: make(chan struct{}), kill: cancel, Runner: New(Config{
 		Instance: "prod", Jobs: c, Sight: c, Ledger: c, Events: c, Logger: slog.New(slog.DiscardHandler), Now: now,

@@ -25,20 +25,31 @@ import (
 	"github.com/tidelock/tidelock/internal/desired"
 )
 
+// KubeConfig says which cluster a Kube is of, and in whose name it works.
+type KubeConfig struct {
+	REST *rest.Config
+	// Instance is the name of the daemon's instance. The ledger is kept in Namespace.
+	Instance, Namespace string
+	// Namespaced is set where schedules are of that namespace alone: nothing outside is asked for.
+	Namespaced bool
+	Logger     *slog.Logger
+}
+
 // Kube is Jobs, Sight, Ledger and Events of a Kubernetes cluster.
 type Kube struct {
 	client    client.WithWatch
 	instance  string
 	namespace string
-	log       *slog.Logger
+	// watched is the namespace whose Jobs are watched; empty for all.
+	watched string
+	log     *slog.Logger
 }
 
 const manager = client.FieldOwner(v1alpha1.ManagedBy)
 
-// NewKube returns the cluster that config leads to, for an instance and its namespace, where the ledger is kept. It makes no
-// request.
-func NewKube(config *rest.Config, instance, namespace string, log *slog.Logger) (*Kube, error) {
-	config = rest.CopyConfig(config)
+// NewKube returns a Kube. It makes no request.
+func NewKube(cfg KubeConfig) (*Kube, error) {
+	config := rest.CopyConfig(cfg.REST)
 	config.QPS, config.Burst = -1, -1 // a limit would only make runs late
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -52,7 +63,11 @@ func NewKube(config *rest.Config, instance, namespace string, log *slog.Logger) 
 	if err != nil {
 		return nil, fmt.Errorf("make the client of schedules: %w", err)
 	}
-	return &Kube{client: c, instance: instance, namespace: namespace, log: log}, nil
+	k := &Kube{client: c, instance: cfg.Instance, namespace: cfg.Namespace, log: cfg.Logger}
+	if cfg.Namespaced {
+		k.watched = cfg.Namespace
+	}
+	return k, nil
 }
 
 // Create makes a Job that the At owns. Where one of that name is there, that one comes back.

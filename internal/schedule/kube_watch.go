@@ -31,7 +31,7 @@ func (k *Kube) Watch(ctx context.Context, see func(Seen)) error {
 	}
 	options := func(o metav1.ListOptions) *client.ListOptions {
 		o.LabelSelector = labels.Set{v1alpha1.LabelFiredBy: k.instance}.String()
-		return &client.ListOptions{Raw: &o}
+		return &client.ListOptions{Namespace: k.watched, Raw: &o}
 	}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {

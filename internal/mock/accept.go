@@ -12,18 +12,17 @@ type offer struct {
 	suffix  string // "json"; empty where there is none
 	params  string // "; version=2"; empty where there are none
 
+	payload
 	contentType []string // ready for a header
-	length      []string
-	body        []byte
 	examples    []named
-	made        func(seed uint64) ([]byte, error) // nil where there is no schema to make a value of
+	made        func(seed uint64) (payload, error) // nil where there is no schema to make a value of
 }
 
 // newOffer splits the name of a media type.
-func newOffer(name string, body []byte) offer {
+func newOffer(name string) offer {
 	plain, params, _ := strings.Cut(name, ";")
 	family, subtype, _ := strings.Cut(strings.ToLower(strings.TrimSpace(plain)), "/")
-	o := offer{name: name, family: family, subtype: subtype, params: params, body: body}
+	o := offer{name: name, family: family, subtype: subtype, params: params}
 	if i := strings.LastIndexByte(subtype, '+'); i >= 0 {
 		o.suffix = subtype[i+1:]
 	}

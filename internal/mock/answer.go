@@ -2,7 +2,6 @@ package mock
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/tidelock/tidelock/internal/openapi"
@@ -38,34 +37,27 @@ func (b *bodies) offer(name string, media *openapi.Node) (offer, error) {
 	if err != nil {
 		return offer{}, err
 	}
-	o := newOffer(concrete(name), body)
-	o.contentType, o.length = []string{o.name}, []string{strconv.Itoa(len(body))}
+	o := newOffer(concrete(name))
+	o.payload, o.contentType = body, []string{o.name}
+	schema := media.Member("schema")
 	for title, example := range media.Member("examples").Members() {
-		value := resolve(b.root, example).Member("value")
-		if value == nil {
-			continue
-		}
-		if body, err := b.write(name, value); err == nil { // one that cannot be written cannot be asked for
-			o.examples = append(o.examples, named{name: title, body: body, length: []string{strconv.Itoa(len(body))}})
+		if value := resolve(b.root, example).Member("value"); value != nil {
+			o.examples = append(o.examples, named{name: title, payload: b.write(name, schema, value)})
 		}
 	}
-	if schema := media.Member("schema"); schema != nil {
-		o.made = func(seed uint64) ([]byte, error) { return b.made(name, schema, seed) }
+	if schema != nil {
+		o.made = func(seed uint64) (payload, error) { return b.made(name, schema, seed) }
 	}
 	return o, nil
 }
 
 // made makes another value of a schema for each seed.
-func (b *bodies) made(name string, schema *openapi.Node, seed uint64) ([]byte, error) {
-	body, err := Sample(b.root, schema, openapi.InResponse, seed)
-	if err != nil || openapi.IsJSON(name) {
-		return body, err
-	}
-	value, err := openapi.Parse(body)
+func (b *bodies) made(name string, schema *openapi.Node, seed uint64) (payload, error) {
+	value, err := Sample(b.root, schema, openapi.InResponse, seed)
 	if err != nil {
-		return nil, err
+		return payload{}, err
 	}
-	return text(name, value)
+	return b.madeUp(name, schema, value)
 }
 
 // headers makes the headers that a response declares, each with its example or a value of its schema. Content-Type is said

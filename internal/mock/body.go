@@ -1,7 +1,7 @@
 package mock
 
 import (
-	"errors"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -30,15 +30,31 @@ func newBodies(root *openapi.Node) *bodies {
 	}
 }
 
+// payload is a body ready to be sent.
+type payload struct {
+	body   []byte
+	length []string
+	// note is the value of the header Tidelock-Placeholder; nil where the body is what the document says.
+	note []string
+}
+
+func newPayload(body []byte) payload {
+	return payload{body: body, length: []string{strconv.Itoa(len(body))}}
+}
+
 // of returns the body of a media type: its example, else the first of its examples that has a value, else what its schema
-// says.
-func (b *bodies) of(name string, media *openapi.Node) ([]byte, error) {
-	if example := b.example(media); example != nil {
-		return b.write(name, example)
-	}
+// says. Without any of them every body would do: it is the plainest.
+func (b *bodies) of(name string, media *openapi.Node) (payload, error) {
 	schema := media.Member("schema")
-	if schema == nil {
-		return nil, errors.New("it has neither an example nor a schema")
+	if example := b.example(media); example != nil {
+		return b.write(name, schema, example), nil
+	}
+	form := formOf(name)
+	switch {
+	case schema == nil && form == asJSON:
+		return newPayload([]byte("{}")), nil
+	case schema == nil:
+		return placeholder(name, nil), nil
 	}
 	key := schema
 	if schema.Len() == 1 { // beside a reference there may be more that counts
@@ -50,14 +66,26 @@ func (b *bodies) of(name string, media *openapi.Node) ([]byte, error) {
 		b.size += len(made.body)
 		b.schemas[key] = made
 	}
-	if made.err != nil || openapi.IsJSON(name) {
-		return made.body, made.err
+	if made.err != nil {
+		return payload{}, made.err
 	}
-	value, err := openapi.Parse(made.body)
+	return b.madeUp(name, schema, made.body)
+}
+
+// madeUp writes a value that was made of a schema, given as JSON.
+func (b *bodies) madeUp(name string, schema *openapi.Node, made []byte) (payload, error) {
+	form := formOf(name)
+	if form == asJSON {
+		return newPayload(made), nil
+	}
+	value, err := openapi.Parse(made)
 	if err != nil {
-		return nil, err
+		return payload{}, err
 	}
-	return text(name, value)
+	if form == asUnknown {
+		return placeholder(name, plain(value)), nil
+	}
+	return newPayload(form.write(b.root, schema, value)), nil
 }
 
 func (b *bodies) example(media *openapi.Node) *openapi.Node {
@@ -72,34 +100,28 @@ func (b *bodies) example(media *openapi.Node) *openapi.Node {
 	return nil
 }
 
-func (b *bodies) write(name string, example *openapi.Node) ([]byte, error) {
-	if !openapi.IsJSON(name) {
-		return text(name, example)
+// write writes an example. Where the media type is not JSON a text is the body as it is.
+func (b *bodies) write(name string, schema, example *openapi.Node) payload {
+	switch form := formOf(name); {
+	case form == asJSON:
+		body, ok := b.examples[example]
+		if !ok {
+			body = example.JSON()
+			b.examples[example] = body
+		}
+		return newPayload(body)
+	case example.Kind() == openapi.String:
+		return newPayload([]byte(example.Text()))
+	case form == asUnknown:
+		return placeholder(name, plain(example))
+	default:
+		return newPayload(form.write(b.root, schema, example))
 	}
-	body, ok := b.examples[example]
-	if !ok {
-		body = example.JSON()
-		b.examples[example] = body
-	}
-	return body, nil
 }
 
-// text returns the body of a media type that is not JSON. A string is the body as it is. Of other values only those are
-// written whose form the media type leaves no doubt about.
-func text(name string, value *openapi.Node) ([]byte, error) {
-	switch value.Kind() {
-	case openapi.String:
-		return []byte(value.Text()), nil
-	case openapi.Bool, openapi.Number:
-		if strings.HasPrefix(name, "text/") {
-			return []byte(value.Text()), nil
-		}
-	case openapi.Absent, openapi.Null, openapi.Array, openapi.Object:
-	}
-	plain, _, _ := strings.Cut(strings.ToLower(name), ";")
-	switch strings.TrimSpace(plain) {
-	case "text/plain", "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml": // JSON is YAML
-		return value.JSON(), nil
-	}
-	return nil, errors.New("a value cannot be written in it: give a text as example")
+// placeholder is a body in whose place the document would have to give an example, written as a text.
+func placeholder(name string, body []byte) payload {
+	p := newPayload(body)
+	p.note = []string{"the document gives no text as example for " + strings.Map(printable, name)}
+	return p
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -110,23 +111,22 @@ func TestBodiesAreCheckedByTheirMediaType(t *testing.T) {
 		status            int
 		want              []string
 	}{
-		"JSON that fits":                {"Content-Type: application/json; charset=utf-8", `{"name":"a","kids":[{"name":"b"}]}`, 204, nil},
-		"JSON that does not":            {"Content-Type: application/json", `{"name":"a","kids":[{"name":""}]}`, 422, []string{"body /kids/0/name must have at least 1 characters"}},
-		"what only the server may send": {"Content-Type: application/json", `{"id":1,"name":"a"}`, 422, []string{"body /id is read-only and must not be sent"}},
-		"broken JSON":                   {"Content-Type: application/json", `{"name":`, 400, nil},
-		"deep JSON":                     {"Content-Type: application/json", strings.Repeat("[", 100_000), 400, nil},
-		"no body":                       {"Content-Type: application/json", "", 422, []string{"body is required"}},
-		"another type":                  {"Content-Type: image/png", "x", 415, nil},
-		"no type":                       {"X-None: x", "x", 415, nil},
-		"a form":                        {"Content-Type: application/x-www-form-urlencoded", "n=1&list=true&list=false", 204, nil},
-		"a form that does not fit":      {"Content-Type: application/x-www-form-urlencoded", "n=x&list=1", 422, []string{"body /n must be integer", "body /list/0 must be boolean"}},
-		"parts":                         {multi, "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\"\r\nContent-Type: image/png\r\n\r\n\xff\x00\r\n--b--\r\n", 204, nil},
-		"a part of another type":        {multi, "--b\r\nContent-Disposition: form-data; name=\"f\"\r\nContent-Type: text/plain\r\n\r\nx\r\n--b--\r\n", 422, []string{"body /f must have the Content-Type image/png"}},
-		"parts without an end":          {multi, "--b\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\nx", 400, nil},
-		"text":                          {"Content-Type: text/plain", "abc", 204, nil},
-		"text that is too long":         {"Content-Type: text/plain", "abcd", 422, []string{"body must have at most 3 characters"}},
-		"bytes":                         {"Content-Type: application/octet-stream", "\x00\xff", 204, nil},
-		"more bytes than are read":      {"Content-Type: application/octet-stream", strings.Repeat("x", maxBody+1), 413, nil},
+		"JSON that fits":           {"Content-Type: application/json; charset=utf-8", `{"name":"a","kids":[{"name":"b"}]}`, 204, nil},
+		"JSON that does not":       {"Content-Type: application/json", `{"name":"a","kids":[{"name":""}]}`, 422, []string{"body /kids/0/name must have at least 1 characters"}},
+		"broken JSON":              {"Content-Type: application/json", `{"name":`, 400, nil},
+		"deep JSON":                {"Content-Type: application/json", strings.Repeat("[", 100_000), 400, nil},
+		"no body":                  {"Content-Type: application/json", "", 422, []string{"body is required"}},
+		"another type":             {"Content-Type: image/png", "x", 415, nil},
+		"no type":                  {"X-None: x", "x", 415, nil},
+		"a form":                   {"Content-Type: application/x-www-form-urlencoded", "n=1&list=true&list=false", 204, nil},
+		"a form that does not fit": {"Content-Type: application/x-www-form-urlencoded", "n=x&list=1", 422, []string{"body /n must be integer", "body /list/0 must be boolean"}},
+		"parts":                    {multi, "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\"\r\nContent-Type: image/png\r\n\r\n\xff\x00\r\n--b--\r\n", 204, nil},
+		"a part of another type":   {multi, "--b\r\nContent-Disposition: form-data; name=\"f\"\r\nContent-Type: text/plain\r\n\r\nx\r\n--b--\r\n", 422, []string{"body /f must have the Content-Type image/png"}},
+		"parts without an end":     {multi, "--b\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\nx", 400, nil},
+		"text":                     {"Content-Type: text/plain", "abc", 204, nil},
+		"text that is too long":    {"Content-Type: text/plain", "abcd", 422, []string{"body must have at most 3 characters"}},
+		"bytes":                    {"Content-Type: application/octet-stream", "\x00\xff", 204, nil},
+		"more bytes than are read": {"Content-Type: application/octet-stream", strings.Repeat("x", maxBody+1), 413, nil},
 	} {
 		w := ask(t, h, "POST /v1/body", c.body, c.contentType)
 		if w.Code != c.status {
@@ -205,6 +205,27 @@ func TestClientsChooseByPrefer(t *testing.T) {
 	a, b := ask(t, h, "GET /v1/prefer?a", "", "Prefer: dynamic"), ask(t, h, "GET /v1/prefer?a", "", "Prefer: dynamic")
 	if a.Body.String() != b.Body.String() {
 		t.Errorf("equal requests are answered with %s and %s", a.Body, b.Body)
+	}
+	others := map[string]bool{}
+	for i := range 8 {
+		others[ask(t, h, "GET /v1/prefer?"+strconv.Itoa(i), "", "Prefer: dynamic").Body.String()] = true
+	}
+	if len(others) < 2 {
+		t.Errorf("all requests are answered with %v", others)
+	}
+}
+
+func TestWhatWasReadCanBeSentBack(t *testing.T) {
+	h := handler(t, "testdata/checked/openapi.yaml")
+	for body, want := range map[string]int{
+		`{"id":7,"name":"a"}`:   http.StatusNoContent, // read-only: a server ignores it
+		`{"id":"x","name":"a"}`: http.StatusNoContent,
+		`{"name":"a"}`:          http.StatusNoContent, // required, but read-only
+		`{"id":7}`:              http.StatusUnprocessableEntity,
+	} {
+		if w := ask(t, h, "POST /v1/body", body, "Content-Type: application/json"); w.Code != want {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
 	}
 }
 

@@ -132,6 +132,6 @@ func (m *mediaRule) part(k *check, name string, part *multipart.Part) (*openapi.
 
 // matchesAny reports whether a media type is one of those, which may be ranges.
 func matchesAny(ranges []string, contentType string) bool {
-	o := newOffer(contentType, nil)
+	o := newOffer(contentType)
 	return slices.ContainsFunc(ranges, func(r string) bool { return o.matches(strings.TrimSpace(r)) > bySuffix })
 }

@@ -100,12 +100,12 @@ func fitsItsSchema(t *testing.T, doc openapi.Document) {
 					if schema == nil || err != nil || !openapi.IsJSON(name) {
 						continue
 					}
-					value, err := openapi.Parse(body)
+					value, err := openapi.Parse(body.body)
 					if err != nil {
 						t.Fatal(err)
 					}
 					for _, wrong := range v.Validate(schema, value, openapi.InResponse) {
-						t.Errorf("%s answers %s: %s", template, body, wrong)
+						t.Errorf("%s answers %s: %s", template, body.body, wrong)
 					}
 				}
 			}

@@ -37,9 +37,8 @@ type header struct {
 
 // named is an example that has a name, written in the media type of its offer.
 type named struct {
-	name   string
-	body   []byte
-	length []string
+	name string
+	payload
 }
 
 // answer writes the answer.
@@ -57,10 +56,10 @@ func (c *call) answer() {
 	first := &c.op.responses[0]
 	if a, chosen, ok := c.choose(first); ok {
 		if chosen == nil {
-			c.send(a, first.status, nil, nil, nil)
+			c.send(a, first.status, nil, payload{})
 			return
 		}
-		c.send(a, first.status, chosen.contentType, chosen.length, chosen.body)
+		c.send(a, first.status, chosen.contentType, chosen.payload)
 	}
 }
 
@@ -84,18 +83,21 @@ func (c *call) choose(r *response) (*answer, *offer, bool) {
 }
 
 // send writes an answer whose parts are ready. The values of headers are shared by all requests.
-func (c *call) send(a *answer, status int, contentType, length []string, body []byte) {
+func (c *call) send(a *answer, status int, contentType []string, p payload) {
 	h := c.w.Header()
 	for i := range a.headers {
 		h[a.headers[i].name] = a.headers[i].values
 	}
 	if contentType != nil {
-		h["Content-Type"], h["Content-Length"] = contentType, length
+		h["Content-Type"], h["Content-Length"] = contentType, p.length
+	}
+	if p.note != nil {
+		h["Tidelock-Placeholder"] = p.note
 	}
 	c.status = status
 	c.w.WriteHeader(status)
 	if contentType != nil {
-		c.write(body)
+		c.write(p.body)
 	}
 }
 
@@ -123,27 +125,26 @@ func (c *call) answerAsPreferred(p preferences) {
 	if !ok {
 		return
 	}
-	contentType, length, body := []string(nil), []string(nil), []byte(nil)
+	contentType, body := []string(nil), payload{}
 	if chosen != nil {
-		contentType, length, body = chosen.contentType, chosen.length, chosen.body
+		contentType, body = chosen.contentType, chosen.payload
 	}
 	switch {
 	case p.named:
 		chosen = holder(a, chosen, p.example, c.r.Header["Accept"])
-		e := chosen.example(p.example)
-		contentType, length, body = chosen.contentType, e.length, e.body
+		contentType, body = chosen.contentType, chosen.example(p.example).payload
 	case p.dynamic && chosen != nil && chosen.made != nil:
 		made, err := chosen.made(c.api.settings.seedOf(c.r))
 		if err != nil {
 			c.problem(problem{status: http.StatusInternalServerError, detail: "Prefer: dynamic: " + err.Error()})
 			return
 		}
-		body, length = made, []string{strconv.Itoa(len(made))}
+		body = made
 	default:
 		p.dynamic = false // there is nothing to make anything of
 	}
 	c.w.Header().Set("Preference-Applied", p.applied())
-	c.send(a, status, contentType, length, body)
+	c.send(a, status, contentType, body)
 }
 
 // coded returns the response to a status: its own, else that of its range, else default.

@@ -49,7 +49,7 @@ func (c *compiler) body(declared *openapi.Node) *bodyRule {
 	out := &bodyRule{required: declared.Member("required").IsTrue()}
 	for name, media := range declared.Member("content").Members() {
 		media = c.resolve(media)
-		m := mediaRule{offer: newOffer(name, nil), schema: media.Member("schema")}
+		m := mediaRule{offer: newOffer(name), schema: media.Member("schema")}
 		switch {
 		case openapi.IsJSON(name):
 			m.kind = jsonBody

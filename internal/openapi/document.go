@@ -31,6 +31,17 @@ type Document struct {
 	// Warnings tell of what is odd about the description, but leaves no doubt about its meaning; by file and line. They are
 	// of Bundle only: a packed document does not carry them.
 	Warnings Errors
+
+	root *Node // as it was bundled: each value knows where it was written
+}
+
+// Root returns the document as values. Those of a document that Bundle returned know the file and the line where they were
+// written.
+func (d Document) Root() (*Node, error) {
+	if d.root != nil {
+		return d.root, nil
+	}
+	return Parse(d.JSON)
 }
 
 // describe reads from a document what is told about it, and refuses what is not OpenAPI 3.0 or 3.1.
@@ -46,6 +57,7 @@ func describe(root *Node, text []byte) (Document, error) {
 		Version:    info.Member("version").Text(),
 		OpenAPI:    version,
 		Operations: countOperations(root),
+		root:       root,
 	}, nil
 }
 

@@ -14,7 +14,7 @@ const (
 	Either     Use = iota // neither kind of property has to be there
 	InRequest             // readOnly properties need not be there
 	InResponse            // writeOnly properties need not be there
-	Received              // as InRequest, and readOnly properties must not be there
+	Received              // as InRequest, and readOnly properties are not looked at: a server ignores them
 )
 
 // Violation is one way in which a value does not fit its schema.
@@ -62,7 +62,7 @@ const (
 // is the violation.
 func (v *Validator) Validate(schema, value *Node, use Use) []Violation {
 	r := run{Validator: v, use: use}
-	r.check(schema, value, "")
+	r.check(schema, value, nil)
 	if r.steps > maxSteps {
 		return []Violation{{Value: value, Text: fmt.Sprintf("takes more than %d steps to check", maxSteps)}}
 	}
@@ -77,9 +77,9 @@ type run struct {
 	found []Violation
 }
 
-func (r *run) violation(value *Node, at, format string, args ...any) {
+func (r *run) violation(value *Node, at *trail, format string, args ...any) {
 	if len(r.found) < maxViolations {
-		r.found = append(r.found, Violation{Pointer: at, Value: value, Text: fmt.Sprintf(format, args...)})
+		r.found = append(r.found, Violation{Pointer: at.pointer(), Value: value, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -87,14 +87,14 @@ func (r *run) violation(value *Node, at, format string, args ...any) {
 func (r *run) fits(schema, value *Node) bool {
 	before := r.found
 	r.found = nil
-	r.check(schema, value, "")
+	r.check(schema, value, nil)
 	ok := len(r.found) == 0
 	r.found = before
 	return ok
 }
 
 // check applies one schema to one value.
-func (r *run) check(schema, value *Node, at string) {
+func (r *run) check(schema, value *Node, at *trail) {
 	if r.steps++; r.steps > maxSteps {
 		return
 	}
@@ -133,25 +133,23 @@ func (r *run) check(schema, value *Node, at string) {
 	}
 }
 
-func (r *run) checkType(schema, value *Node, at string) bool {
+func (r *run) checkType(schema, value *Node, at *trail) bool {
 	t := schema.Member("type")
-	var types []string
 	switch t.Kind() {
 	case String:
-		types = []string{t.text}
+		if isOfType(value, t.text) {
+			return true
+		}
 	case Array:
 		for _, item := range t.items {
-			types = append(types, item.text)
+			if isOfType(value, item.text) {
+				return true
+			}
 		}
 	case Absent, Null, Bool, Number, Object:
 		return true
 	}
-	for _, want := range types {
-		if isOfType(value, want) {
-			return true
-		}
-	}
-	r.violation(value, at, "must be %s", strings.Join(types, " or "))
+	r.violation(value, at, "must be %s", strings.Join(texts(t), " or "))
 	return false
 }
 
@@ -162,7 +160,7 @@ func isOfType(value *Node, want string) bool {
 	case Bool:
 		return want == "boolean"
 	case Number:
-		return want == "number" || want == "integer" && rational(value).IsInt()
+		return want == "number" || want == "integer" && isWhole(value)
 	case String:
 		return want == "string" || want == "file"
 	case Array:
@@ -174,7 +172,7 @@ func isOfType(value *Node, want string) bool {
 	return false
 }
 
-func (r *run) checkEqual(schema, value *Node, at string) {
+func (r *run) checkEqual(schema, value *Node, at *trail) {
 	if c := schema.Member("const"); r.v31 && c != nil && !equal(c, value) {
 		r.violation(value, at, "must be %s", short(c))
 	}
@@ -200,7 +198,7 @@ func short(n *Node) string {
 	return strings.ToValidUTF8(s[:longest], "") + "…"
 }
 
-func (r *run) checkCombined(schema, value *Node, at string) {
+func (r *run) checkCombined(schema, value *Node, at *trail) {
 	for _, item := range schema.Member("allOf").Elements() {
 		r.check(item, value, at)
 	}

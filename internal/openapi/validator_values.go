@@ -19,10 +19,15 @@ func rational(n *Node) *big.Rat {
 	return v
 }
 
-func (r *run) checkNumber(schema, value *Node, at string) {
-	v := rational(value)
+// isWhole reports whether a number has no fraction: 7, and 7.0 and 7e2 too.
+func isWhole(n *Node) bool {
+	digits := strings.TrimPrefix(n.text, "-")
+	return strings.Trim(digits, "0123456789") == "" || rational(n).IsInt()
+}
+
+func (r *run) checkNumber(schema, value *Node, at *trail) {
 	bound := func(keyword string, broken func(order int) bool, words string) {
-		if limit := schema.Member(keyword); limit.Kind() == Number && broken(v.Cmp(rational(limit))) {
+		if limit := schema.Member(keyword); limit.Kind() == Number && broken(compare(value, limit)) {
 			r.violation(value, at, "must be %s %s", words, limit.text)
 		}
 	}
@@ -39,9 +44,22 @@ func (r *run) checkNumber(schema, value *Node, at string) {
 	bound("exclusiveMinimum", func(o int) bool { return o <= 0 }, "more than")
 	bound("exclusiveMaximum", func(o int) bool { return o >= 0 }, "less than")
 	m := schema.Member("multipleOf")
-	if by := rational(m); by.Sign() > 0 && !new(big.Rat).Quo(v, by).IsInt() {
+	if m.Kind() != Number {
+		return
+	}
+	if by := rational(m); by.Sign() > 0 && !new(big.Rat).Quo(rational(value), by).IsInt() {
 		r.violation(value, at, "must be a multiple of %s", m.text)
 	}
+}
+
+// compare orders two numbers by their exact values.
+func compare(a, b *Node) int {
+	if x, err := strconv.ParseInt(a.text, 10, 64); err == nil {
+		if y, err := strconv.ParseInt(b.text, 10, 64); err == nil {
+			return cmp.Compare(x, y)
+		}
+	}
+	return rational(a).Cmp(rational(b))
 }
 
 // size reads a keyword that counts; it says false where the schema has none.
@@ -50,6 +68,9 @@ func size(schema *Node, keyword string) (int, bool) {
 	if n.Kind() != Number {
 		return 0, false
 	}
+	if i, err := strconv.Atoi(n.text); err == nil {
+		return i, true
+	}
 	v := rational(n)
 	if !v.IsInt() || !v.Num().IsInt64() {
 		return 0, false
@@ -57,7 +78,7 @@ func size(schema *Node, keyword string) (int, bool) {
 	return int(v.Num().Int64()), true
 }
 
-func (r *run) checkSize(schema, value *Node, at string, have int, least, most, of string) {
+func (r *run) checkSize(schema, value *Node, at *trail, have int, least, most, of string) {
 	if n, ok := size(schema, least); ok && have < n {
 		r.violation(value, at, "must have at least %d %s", n, of)
 	}
@@ -66,7 +87,7 @@ func (r *run) checkSize(schema, value *Node, at string, have int, least, most, o
 	}
 }
 
-func (r *run) checkString(schema, value *Node, at string) {
+func (r *run) checkString(schema, value *Node, at *trail) {
 	r.checkSize(schema, value, at, utf8.RuneCountInString(value.text), "minLength", "maxLength", "characters")
 	p := schema.Member("pattern")
 	if p.Kind() != String {
@@ -87,16 +108,16 @@ func (v *Validator) pattern(expr string) *regexp.Regexp {
 	return re
 }
 
-func (r *run) checkArray(schema, value *Node, at string) {
+func (r *run) checkArray(schema, value *Node, at *trail) {
 	r.checkSize(schema, value, at, len(value.items), "minItems", "maxItems", "items")
 	prefix := schema.Member("prefixItems").Elements()
 	items := schema.Member("items")
 	for i, item := range value.items {
 		switch {
 		case i < len(prefix):
-			r.check(prefix[i], item, at+"/"+strconv.Itoa(i))
+			r.check(prefix[i], item, at.at(i))
 		case items != nil:
-			r.check(items, item, at+"/"+strconv.Itoa(i))
+			r.check(items, item, at.at(i))
 		}
 	}
 	if schema.Member("uniqueItems").IsTrue() {
@@ -113,7 +134,7 @@ func (r *run) checkArray(schema, value *Node, at string) {
 	r.checkContains(schema, value, at)
 }
 
-func (r *run) checkContains(schema, value *Node, at string) {
+func (r *run) checkContains(schema, value *Node, at *trail) {
 	contains := schema.Member("contains")
 	if !r.v31 || contains == nil {
 		return
@@ -134,7 +155,7 @@ func (r *run) checkContains(schema, value *Node, at string) {
 	}
 }
 
-func (r *run) checkObject(schema, value *Node, at string) {
+func (r *run) checkObject(schema, value *Node, at *trail) {
 	r.checkSize(schema, value, at, len(value.items), "minProperties", "maxProperties", "properties")
 	properties := schema.Member("properties")
 	for _, name := range schema.Member("required").Elements() {
@@ -143,7 +164,7 @@ func (r *run) checkObject(schema, value *Node, at string) {
 		}
 	}
 	for name, item := range value.Members() {
-		r.checkProperty(schema, name, item, at+"/"+escapePointer(name))
+		r.checkProperty(schema, name, item, at.to(name))
 	}
 	if !r.v31 {
 		return
@@ -186,12 +207,11 @@ func (r *run) resolved(schema *Node) *Node {
 	return schema
 }
 
-func (r *run) checkProperty(schema *Node, name string, item *Node, at string) {
+func (r *run) checkProperty(schema *Node, name string, item *Node, at *trail) {
 	known := false
 	if p := schema.Member("properties").Member(name); p != nil {
 		known = true
 		if r.use == Received && r.resolved(p).Member("readOnly").IsTrue() {
-			r.violation(item, at, "is read-only and must not be sent")
 			return
 		}
 		r.check(p, item, at)

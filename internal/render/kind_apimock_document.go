@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/desired"
+	"github.com/tidelock/tidelock/internal/mock"
 	"github.com/tidelock/tidelock/internal/openapi"
 )
 
@@ -42,7 +44,7 @@ func (c *commit) inlineDocument(ctx context.Context, r resource[v1alpha1.APIMock
 		return fs.ReadFile(c.tree, name)
 	})
 	at := field("spec", "definition")
-	return doc, c.documentIsGood(r, at, scalarIn(r.place, at), doc, err)
+	return doc, c.documentIsGood(ctx, r, at, scalarIn(r.place, at), doc, err)
 }
 
 func (c *commit) fileDocument(ctx context.Context, r resource[v1alpha1.APIMockSpec], file string) (openapi.Document, bool) {
@@ -57,7 +59,7 @@ func (c *commit) fileDocument(ctx context.Context, r resource[v1alpha1.APIMockSp
 		return openapi.Document{}, false
 	}
 	doc, err := openapi.Bundle(ctx, name, func(name string) ([]byte, error) { return fs.ReadFile(c.tree, name) })
-	return doc, c.documentIsGood(r, at, scalar{}, doc, err)
+	return doc, c.documentIsGood(ctx, r, at, scalar{}, doc, err)
 }
 
 // configMapDocument reads a document from a ConfigMap of the same commit. It cannot refer to files: the ConfigMap may have
@@ -83,7 +85,7 @@ func (c *commit) configMapDocument(
 		}
 		return nil, fmt.Errorf("%s: a document in a ConfigMap cannot refer to files", name)
 	})
-	return doc, c.documentIsGood(r, at, scalarIn(placeOf(m), field("data", ref.Key)), doc, err)
+	return doc, c.documentIsGood(ctx, r, at, scalarIn(placeOf(m), field("data", ref.Key)), doc, err)
 }
 
 // scalar is a text inside a manifest that is a document of its own.
@@ -109,12 +111,13 @@ const maxDocumentWarnings = 20
 // documentIsGood reports what is wrong with the document at a field of r, each at its own line; where nothing is, what is
 // odd about it.
 func (c *commit) documentIsGood(
-	r resource[v1alpha1.APIMockSpec], at fieldPath, inside scalar, doc openapi.Document, err error,
+	ctx context.Context, r resource[v1alpha1.APIMockSpec], at fieldPath, inside scalar, doc openapi.Document, err error,
 ) bool {
 	var wrong openapi.Errors
 	switch {
 	case err == nil:
-		for _, w := range doc.Warnings[:min(len(doc.Warnings), maxDocumentWarnings)] {
+		odd := slices.Concat(mock.Unanswered(ctx, doc), doc.Warnings)
+		for _, w := range odd[:min(len(odd), maxDocumentWarnings)] {
 			c.warn(inside.problem(r, at, w))
 		}
 		return true

@@ -1,0 +1,51 @@
+package mock
+
+import (
+	"context"
+
+	"github.com/tidelock/tidelock/internal/openapi"
+)
+
+// Unanswered returns the answers of a document that cannot be made, since no value was found that fits their schema, each
+// with its place and why: a request that is answered so gets status 500. It stops where ctx ends.
+func Unanswered(ctx context.Context, doc openapi.Document) openapi.Errors {
+	root, err := doc.Root()
+	if err != nil {
+		return nil // a document that was bundled can be read
+	}
+	u := unanswered{bodies: newBodies(root), seen: map[*openapi.Node]bool{}}
+	for template, item := range root.Member("paths").Members() {
+		for _, method := range openapi.Methods() {
+			for code, response := range item.Member(method).Member("responses").Members() {
+				if ctx.Err() != nil {
+					return u.found
+				}
+				if _, order := ranked(code); order > 0 {
+					u.response("paths."+template+"."+method+" "+code, resolve(root, response))
+				}
+			}
+		}
+	}
+	return u.found
+}
+
+type unanswered struct {
+	*bodies
+	seen  map[*openapi.Node]bool // responses, which operations may share
+	found openapi.Errors
+}
+
+func (u *unanswered) response(where string, response *openapi.Node) {
+	if u.seen[response] {
+		return
+	}
+	u.seen[response] = true
+	for name, media := range response.Member("content").Members() {
+		media = resolve(u.root, media)
+		if _, err := u.of(name, media); err != nil {
+			e := openapi.Error{Text: where + " " + name + ": no answer can be made: " + err.Error()}
+			e.Path, e.Line = media.Place()
+			u.found = append(u.found, e)
+		}
+	}
+}

@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(ExitCode(err)) //nolint:forbidigo // the end of a program
 		},
+		"gh": tool(fakeGH),
+		"jq": tool(jq),
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,6 +30,9 @@ type Config struct {
 	Repository, Path string
 	// Takeover lets the instance write although its name was used with another repository or path before.
 	Takeover bool
+	// Podless are kinds of ours (APIMock) whose pods nobody asks, since this process answers for them: nothing waits for the
+	// roll-out of the workloads that are generated from them.
+	Podless []string
 	// Parallel is how many requests a stage makes at once; 16 where it is 0.
 	Parallel int
 	// VerifyEvery is how often everything is listed afresh; an hour where it is 0.
@@ -38,6 +42,8 @@ type Config struct {
 	// Now is the clock by which corrections are counted; time.Now where it is nil.
 	Now func() time.Time
 }
+
+func (c Config) podless(kind string) bool { return kind != "" && slices.Contains(c.Podless, kind) }
 
 // ErrOtherRepository is returned by Open where the instance's name was used with another repository or path.
 var ErrOtherRepository = errors.New("the instance's name belongs to another repository")

@@ -72,10 +72,12 @@ func (x *execution) sift(out []outcome) {
 // field manager and the digest on the object prove that it is ours.
 func (c *Cluster) ahead(p Plan) {
 	claims := map[desired.ID]string{}
+	c.ledger.rolledOut(p.rolledOut)
 	for _, ch := range p.Writes {
 		entry, owned := c.ledger.entries[ch.ID]
 		next := Entry{
 			Version: ch.Object.Version, Digest: ch.digest, Origin: ch.Object.Origin, Commit: p.Commit,
+			Earlier: c.ledger.earlier(ch),
 		}
 		switch ch.Action {
 		case Refuse:
@@ -90,7 +92,8 @@ func (c *Cluster) ahead(p Plan) {
 			next.UID = ch.Live.UID
 		case Update, Correct, Delete, Release:
 			if owned && (entry.UID != "" || entry.Digest == ch.digest) {
-				continue
+				entry.Earlier = next.Earlier
+				next = entry
 			}
 		}
 		c.ledger.set(ch.ID, next)
@@ -164,7 +167,8 @@ func (x *execution) done(ch Change, live Live) {
 	if isSecret(ch.GroupKind()) {
 		entry.ResourceVersion = live.ResourceVersion
 	}
-	if old, ok := x.c.ledger.entries[ch.ID]; ok && ch.Action == Correct {
+	old, ok := x.c.ledger.entries[ch.ID]
+	if entry.Earlier = old.Earlier; ok && ch.Action == Correct {
 		entry.Commit = old.Commit
 	}
 	x.c.ledger.set(ch.ID, entry)

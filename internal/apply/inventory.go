@@ -40,6 +40,9 @@ type Entry struct {
 	Commit string
 	// Finished is set for a Job that has completed or failed with this content.
 	Finished bool
+	// Earlier is what earlier pod templates of a workload named and the one that was written last does not, separated by
+	// commas: "ConfigMap settings-1,Secret key". It is noted before the write, and kept until the workload has rolled out.
+	Earlier string
 }
 
 // digest returns the digest of what was written last. Where that was not recorded, before the answer to a write and for a

@@ -38,6 +38,7 @@ func observe(u *unstructured.Unstructured) Live {
 	}
 	live.Finished = isJob(live.GroupKind()) && jobFinished(u)
 	live.Health, live.HealthMessage = health(u)
+	live.named, live.rollout = namedBy(u), rolloutOf(u)
 	if live.Group == v1alpha1.Group {
 		live.status = plainStatus(u)
 	}

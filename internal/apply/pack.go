@@ -43,6 +43,7 @@ type packedEntry struct {
 	Line            int       `json:"line,omitempty"`
 	Commit          string    `json:"commit,omitempty"`
 	Finished        bool      `json:"finished,omitempty"`
+	Earlier         string    `json:"earlier,omitempty"`
 }
 
 // packedClaim is a claim as it is stored, for the eyes of other instances.
@@ -62,6 +63,7 @@ func pack(ids []desired.ID, entries map[desired.ID]Entry) ([]byte, error) {
 			Group: id.Group, Version: e.Version, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name,
 			UID: e.UID, Digest: e.Digest, Live: e.Live,
 			Path: e.Origin.Path, Line: e.Origin.Line, Commit: e.Commit, Finished: e.Finished,
+			Earlier: e.Earlier,
 		}
 		if isSecret(id.GroupKind()) {
 			p.Digest, p.Live, p.ResourceVersion = "", "", e.ResourceVersion
@@ -94,6 +96,7 @@ func (l *ledger) read(cm *corev1.ConfigMap) (int, error) {
 		l.entries[id] = Entry{
 			Version: p.Version, UID: p.UID, Digest: p.Digest, Live: p.Live, ResourceVersion: p.ResourceVersion,
 			Origin: desired.Origin{Path: p.Path, Line: p.Line}, Commit: p.Commit, Finished: p.Finished,
+			Earlier: p.Earlier,
 		}
 		l.homes[id] = shard
 		l.counts[shard]++

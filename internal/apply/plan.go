@@ -16,7 +16,7 @@ const defaultNamespace = "default"
 // NewPlan compares what is declared with what we own and with what the cluster holds. An object that the view does not
 // know is planned as a Create; Preflight finds out whether it is there with another owner or none.
 func NewPlan(d Declared, inv Inventory, view View) Plan {
-	p := planning{view: view, plan: Plan{Declared: len(d.objects), Owned: len(inv.Entries), crds: d.crds}}
+	p := planning{view: view, holds: map[desired.ID][]hold{}, plan: Plan{Declared: len(d.objects), Owned: len(inv.Entries), crds: d.crds}}
 	ids := make(map[desired.ID]bool, len(d.objects))
 	for i := range d.objects {
 		o := &d.objects[i]
@@ -30,6 +30,9 @@ func NewPlan(d Declared, inv Inventory, view View) Plan {
 			p.leave(id, entry)
 		}
 	}
+	for i := range p.plan.Prunes {
+		p.plan.Prunes[i].holds = p.holds[p.plan.Prunes[i].ID]
+	}
 	slices.SortFunc(p.plan.Prunes, func(a, b Change) int { return compareStaged(b.ID, a.ID) })
 	slices.SortFunc(p.plan.Paused, desired.ID.Compare)
 	return p.plan
@@ -37,8 +40,9 @@ func NewPlan(d Declared, inv Inventory, view View) Plan {
 
 // planning is one run of NewPlan.
 type planning struct {
-	view View
-	plan Plan
+	view  View
+	plan  Plan
+	holds map[desired.ID][]hold // by what is held
 }
 
 // place gives an ID the namespace that the API server will give it.
@@ -63,6 +67,7 @@ func (p *planning) compare(id desired.ID, o *declaredObject, entry Entry, owned 
 	switch {
 	case o.paused, seen && live.Annotations[v1alpha1.AnnotationReconcile] == v1alpha1.Disabled:
 		p.plan.Paused = append(p.plan.Paused, id)
+		p.outlive(id, o, entry, leftAlone())
 		return
 	case seen && live.Deleting:
 		p.plan.Waits = append(p.plan.Waits, desired.Wait{For: id.String(), Until: "its deletion to end"})
@@ -81,8 +86,10 @@ func (p *planning) compare(id desired.ID, o *declaredObject, entry Entry, owned 
 	}
 	if action == "" {
 		p.plan.Unchanged++
+		p.outlive(id, o, entry, nil)
 		return
 	}
+	p.outlive(id, o, entry, toWrite())
 	c := Change{ID: id, Action: action, Object: &o.Object, Reason: reason, digest: o.digest, owned: entry}
 	if seen {
 		c.Live = new(live) // a copy for what changes alone: most objects do not

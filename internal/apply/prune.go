@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -15,18 +16,24 @@ import (
 
 // Prune ends what left the repository, in reverse order of the stages: it is deleted if it is still ours, else released.
 // keep says of an object why it has to stay for now, or ""; nil keeps nothing. An entry leaves the inventory when its
-// object is known to be gone or released; what takes longer, or was kept, comes back as waits. An empty plan makes no
-// request.
+// object is known to be gone or released; what takes longer, or was kept, comes back as waits. What older pods of a
+// workload may need is kept until that has rolled out. Where nothing is to end no request is made.
 func (c *Cluster) Prune(ctx context.Context, p Plan, keep func(desired.ID) string) (Result, error) {
 	if len(p.Prunes) == 0 {
 		return Result{}, nil
 	}
-	claimed, err := c.claimed(ctx)
-	if err != nil {
+	x := &pruning{c: c, left: map[string]bool{}}
+	due := slices.DeleteFunc(slices.Clone(p.Prunes), func(ch Change) bool { return x.stays(ch, keep) })
+	sortWaits(x.res.Kept)
+	if len(due) == 0 {
+		sortWaits(x.res.Waits)
+		return x.res, nil
+	}
+	var err error
+	if x.claimed, err = c.claimed(ctx); err != nil {
 		return Result{}, err
 	}
-	x := &pruning{c: c, keep: keep, claimed: claimed, left: map[string]bool{}}
-	for _, changes := range byStage(p.Prunes) {
+	for _, changes := range byStage(due) {
 		var g errgroup.Group
 		g.SetLimit(c.cfg.Parallel)
 		for _, ch := range changes {
@@ -76,22 +83,37 @@ func (c *Cluster) claimed(ctx context.Context) (map[desired.ID]string, error) {
 // pruning is one run of Prune.
 type pruning struct {
 	c       *Cluster
-	keep    func(desired.ID) string
 	claimed map[desired.ID]string
 
-	mu   sync.Mutex
-	res  Result
-	left map[string]bool // "ns/<namespace>" and "kind/<group kind>" that still hold something
+	mu  sync.Mutex
+	res Result
+	// left is what something that is still there needs: "ns/<namespace>", "kind/<group kind>", "named/<object>".
+	left map[string]bool
+}
+
+// stays notes that an object has to stay for now, if it has.
+func (x *pruning) stays(ch Change, keep func(desired.ID) string) bool {
+	if keep != nil {
+		if why := keep(ch.ID); why != "" {
+			x.wait(ch, why)
+			return true
+		}
+	}
+	i := slices.IndexFunc(ch.holds, func(h hold) bool { return !x.c.cfg.podless(h.source) })
+	switch {
+	case i < 0 || ch.Action != Delete:
+		return false
+	case ch.holds[i].meant:
+		x.hold(ch)
+		x.res.Kept = append(x.res.Kept, desired.Wait{For: ch.String(), Until: ch.holds[i].String()})
+	default:
+		x.wait(ch, ch.holds[i].String())
+	}
+	return true
 }
 
 // end ends one object.
 func (x *pruning) end(ctx context.Context, ch Change) {
-	if x.keep != nil {
-		if why := x.keep(ch.ID); why != "" {
-			x.wait(ch, why)
-			return
-		}
-	}
 	if until := x.holds(ch); until != "" {
 		x.wait(ch, until)
 		return
@@ -196,7 +218,7 @@ func (x *pruning) delete(ctx context.Context, ch *Change) error {
 	return x.c.client.Delete(ctx, addressOf(*ch, ch.Live.version), precondition(*ch.Live), background)
 }
 
-// holds keeps a Namespace or a definition until what we own in it is gone.
+// holds keeps a Namespace or a definition until what we own in it is gone, and what pods name until their workload is.
 func (x *pruning) holds(ch Change) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -206,6 +228,8 @@ func (x *pruning) holds(ch Change) string {
 		return "the objects in it to be gone"
 	case isDefinition(ch.GroupKind()) && x.left["kind/"+ch.Name]:
 		return "the objects of its kind to be gone"
+	case x.left["named/"+ch.ID.String()]:
+		return "the pods that name it to be gone"
 	}
 	return ""
 }
@@ -240,10 +264,17 @@ func (x *pruning) wait(ch Change, until string) {
 	x.res.Waits = append(x.res.Waits, desired.Wait{For: "prune " + ch.String(), Until: until})
 }
 
-// hold notes that an object is still there, for the Namespace and the definition that it needs.
+// hold notes that an object is still there, for the Namespace and the definition that it needs, and for what its pods name.
 func (x *pruning) hold(ch Change) {
 	x.left["ns/"+ch.Namespace] = true
 	if m, err := x.c.mapper.RESTMapping(ch.GroupKind()); err == nil {
 		x.left["kind/"+m.Resource.Resource+"."+ch.Group] = true
+	}
+	names := splitNames(ch.owned.Earlier)
+	if ch.Live != nil {
+		names = append(names, ch.Live.named...)
+	}
+	for _, name := range names {
+		x.left["named/"+idNamed(ch.ID, name).String()] = true
 	}
 }

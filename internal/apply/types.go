@@ -41,6 +41,9 @@ type Live struct {
 	finalizers bool   // a delete does not end at once
 	rival      string // the latest other field manager
 	status     string // of a resource of ours: what was reported on it
+
+	named   []string // what the pods of a workload name: "ConfigMap settings"
+	rollout rollout  // how far they are with the template
 }
 
 // View is what the cluster held at one moment. It is shared and must not be changed.
@@ -87,6 +90,8 @@ type Change struct {
 	checked bool
 	// owned is the entry of the inventory; zero where there is none.
 	owned Entry
+	// holds are workloads of which older pods may need the object of a Delete.
+	holds []hold
 }
 
 // Plan is what would have to be done for the cluster to be as declared: pure, sorted, a function of its inputs.
@@ -108,6 +113,8 @@ type Plan struct {
 	// Commit that is recorded in the inventory for what is written. The caller sets it; it decides nothing.
 	Commit string
 
+	// rolledOut are workloads whose older pods are gone, and that the inventory does not know to be so.
+	rolledOut []desired.ID
 	// crds are the declared CustomResourceDefinitions by the kind that they define.
 	crds map[schema.GroupKind]definition
 }
@@ -131,6 +138,8 @@ type Result struct {
 	Contested []desired.ID
 	Failed    []Failure
 	Waits     []desired.Wait
+	// Kept are objects that left the repository and stay for as long as somebody wants older pods to: nothing is waited for.
+	Kept []desired.Wait
 }
 
 // Add appends what o did.
@@ -143,4 +152,5 @@ func (r *Result) Add(o Result) {
 	r.Contested = append(r.Contested, o.Contested...)
 	r.Failed = append(r.Failed, o.Failed...)
 	r.Waits = append(r.Waits, o.Waits...)
+	r.Kept = append(r.Kept, o.Kept...)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/deploy/crds"
 	"github.com/tidelock/tidelock/internal/apply"
 	"github.com/tidelock/tidelock/internal/mock"
@@ -123,6 +124,9 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 	cfg.Repository, cfg.Path, cfg.Takeover, cfg.Logger = in.source.Repository(), f.path, f.takeover, in.log
 	var definitions fs.FS
 	cfg.Namespaced = f.namespaced
+	if local {
+		cfg.Podless = []string{v1alpha1.KindAPIMock}
+	}
 	if f.installCRDs && !f.namespaced {
 		definitions = crds.FS
 	}

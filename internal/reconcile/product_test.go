@@ -116,7 +116,11 @@ func (p *product) start() {
 	rc := env.Cluster(p.t).Config()
 	rc.Wrap(func(rt http.RoundTripper) http.RoundTripper { w.base = rt; return w })
 	log := slog.New(slog.NewTextHandler(testLog{p.t}, nil))
-	cluster, err := apply.New(apply.Config{REST: rc, Owner: p.ns, Namespace: p.ns, Repository: "https://git.example.test/shop", Path: "."})
+	cfg := apply.Config{REST: rc, Owner: p.ns, Namespace: p.ns, Repository: "https://git.example.test/shop", Path: "."}
+	if p.mocks != nil {
+		cfg.Podless = []string{v1alpha1.KindAPIMock}
+	}
+	cluster, err := apply.New(cfg)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func settle(was standing, out outcome, at time.Time) standing {
 	now.checking, now.trouble = out.newest.checking, out.err
 	if !out.acted {
 		// Nothing was done, so what failed before is as it was.
-		now.result = apply.Result{Failed: was.result.Failed, Contested: was.result.Contested}
+		now.result = apply.Result{Failed: was.result.Failed, Contested: was.result.Contested, Kept: was.result.Kept}
 		now.again = 0
 		return now.backingOff(was, at)
 	}

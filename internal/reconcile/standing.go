@@ -142,7 +142,8 @@ func (a attempt) rests(digest func() string, at time.Time) bool {
 
 // next is the attempt after a, of which left did not succeed.
 func (a attempt) next(digest string, left apply.Result, at time.Time) attempt {
-	n := attempt{digest: digest, left: apply.Result{Failed: left.Failed, Waits: slices.Clone(left.Waits)}, tries: 1}
+	kept := apply.Result{Failed: left.Failed, Waits: slices.Clone(left.Waits), Kept: left.Kept}
+	n := attempt{digest: digest, left: kept, tries: 1}
 	if a.digest == digest {
 		n.tries = a.tries + 1
 	}

@@ -63,7 +63,7 @@ func (l *Loop) syncStatus(now standing) v1alpha1.SyncStatus {
 		// Nobody has told these proxies anything new.
 		s.Proxies, s.LiveCommit = now.before.Proxies, now.before.LiveCommit
 	}
-	s.Warnings = warnings(now.accepted, s.Proxies)
+	s.Warnings = warnings(now.accepted, s.Proxies, now.result.Kept)
 	if !now.accepted.known() {
 		// What an earlier life accepted stays on record until there is something newer.
 		s.Commit, s.Subject, s.CommitTime = now.before.Commit, now.before.Subject, now.before.CommitTime

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -173,9 +174,13 @@ func waitsOf(before v1alpha1.SyncStatus) map[desired.Wait]time.Time {
 	return out
 }
 
-// warnings are what stops nothing and somebody should know: those of the commit, and proxy groups that nobody belongs to.
-func warnings(c commit, connected []v1alpha1.ProxyStatus) []string {
+// warnings are what stops nothing and somebody should know: those of the commit, proxy groups that nobody belongs to, and
+// what is kept for older pods.
+func warnings(c commit, connected []v1alpha1.ProxyStatus, kept []desired.Wait) []string {
 	var out []string
+	for _, w := range kept {
+		out = append(out, fmt.Sprintf("%s left the repository and is kept: older pods may need it, and it waits for %s", w.For, w.Until))
+	}
 	for _, group := range c.groups {
 		if slices.ContainsFunc(connected, func(p v1alpha1.ProxyStatus) bool { return p.Group == group }) {
 			continue

@@ -155,15 +155,18 @@ func TestAProxyGroupThatNobodyBelongsToIsAWarning(t *testing.T) {
 	}
 	c.groups = named(c.state.Routes)
 	c.state.Warnings = []desired.Problem{{Origin: desired.Origin{Path: "kustomization.yaml"}, Text: "old"}}
+	kept := []desired.Wait{{For: "ConfigMap shop/one", Until: "Deployment shop/web to be resumed: it is paused"}}
 	want := []string{
+		"ConfigMap shop/one left the repository and is kept: older pods may need it, and it waits for Deployment shop/web to be " +
+			"resumed: it is paused",
 		"web.yaml:3: ProxyRoute shop/web: spec.proxies: no proxy of group edg is connected: tidelock xds bootstrap --group edg",
 		"kustomization.yaml: old",
 	}
-	if diff := cmp.Diff(want, warnings(c, []v1alpha1.ProxyStatus{{Node: "edge-1", Group: "edge"}})); diff != "" {
+	if diff := cmp.Diff(want, warnings(c, []v1alpha1.ProxyStatus{{Node: "edge-1", Group: "edge"}}, kept)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	c.state.Warnings = make([]desired.Problem, 100)
-	if got := warnings(c, nil); len(got) != statusLines+1 || got[statusLines] != "and 82 more" {
+	if got := warnings(c, nil, nil); len(got) != statusLines+1 || got[statusLines] != "and 82 more" {
 		t.Errorf("%d warnings, the last %q", len(got), got[len(got)-1])
 	}
 }

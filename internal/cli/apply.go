@@ -84,7 +84,7 @@ func newDestroy() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if cfg.Logger, err = logs.logger(cmd.ErrOrStderr()); err != nil {
+			if cfg.Logger, err = logs.logger(cmd.ErrOrStderr(), nil); err != nil {
 				return err
 			}
 			// Whichever repository it followed: this is its end.

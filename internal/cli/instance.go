@@ -20,6 +20,7 @@ import (
 	"github.com/tidelock/tidelock/internal/apply"
 	"github.com/tidelock/tidelock/internal/mock"
 	"github.com/tidelock/tidelock/internal/reconcile"
+	"github.com/tidelock/tidelock/internal/redact"
 	"github.com/tidelock/tidelock/internal/render"
 	"github.com/tidelock/tidelock/internal/schedule"
 	"github.com/tidelock/tidelock/internal/source"
@@ -108,7 +109,8 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 	}
 	var in instance
 	var err error
-	if in.log, err = f.logger(cmd.ErrOrStderr()); err != nil {
+	hidden := &redact.Shared{}
+	if in.log, err = f.logger(cmd.ErrOrStderr(), hidden); err != nil {
 		return nil, err
 	}
 	f.source.Name, f.source.Logger = f.name, in.log
@@ -147,7 +149,7 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 	}
 	wake := []<-chan struct{}{in.source.Changed(), in.cluster.Changed(), in.proxies.Changed(), in.world.Changed()}
 	if proxies != nil {
-		if in.runs, err = newRuns(cfg, in.log); err != nil {
+		if in.runs, err = newRuns(cfg, hidden, in.log); err != nil {
 			return nil, err
 		}
 		wake = append(wake, in.runs.Changed())
@@ -156,7 +158,7 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 		Repository: in.source.Repository(), Ref: f.source.Ref, Path: f.path,
 		Source: in.source, Cluster: in.cluster, Proxies: in.proxies, World: in.world, Mocks: in.mocks,
 		Render: f.rendering(), Wake: wake, Schedules: in.runs,
-		Definitions: definitions, Version: version(), OneShot: proxies == nil, Logger: in.log,
+		Definitions: definitions, Version: version(), OneShot: proxies == nil, Hidden: hidden, Logger: in.log,
 		Metrics: reconcile.NewMetrics(in.metrics, in.proxies),
 	})
 	return &in, nil
@@ -182,14 +184,16 @@ func (in *instance) start(ctx context.Context, g *errgroup.Group) {
 }
 
 // newRuns returns what fires schedules.
-func newRuns(cfg apply.Config, log *slog.Logger) (*schedule.Runner, error) {
+func newRuns(cfg apply.Config, hidden *redact.Shared, log *slog.Logger) (*schedule.Runner, error) {
 	kube, err := schedule.NewKube(schedule.KubeConfig{
 		REST: cfg.REST, Instance: cfg.Owner, Namespace: cfg.Namespace, Namespaced: cfg.Namespaced, Logger: log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return schedule.New(schedule.Config{Instance: cfg.Owner, Jobs: kube, Sight: kube, Ledger: kube, Events: kube, Logger: log}), nil
+	return schedule.New(schedule.Config{
+		Instance: cfg.Owner, Jobs: kube, Sight: kube, Ledger: kube, Events: kube, Hidden: hidden, Logger: log,
+	}), nil
 }
 
 // write is what one process alone may do: it takes the cluster from commit to commit, and fires schedules.

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/tidelock/tidelock/internal/redact"
 )
 
 // logFlags say how a long-running command logs.
@@ -24,7 +26,8 @@ func (f *logFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.format, "log-format", "text", "text or json")
 }
 
-func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
+// logger returns a logger that shows nothing of what is hidden, which may be nil.
+func (f *logFlags) logger(w io.Writer, hidden *redact.Shared) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {
 		return nil, usageError{fmt.Errorf("--log-level %q: want debug, info, warn or error", f.level)}
@@ -38,6 +41,7 @@ func (f *logFlags) logger(w io.Writer) (*slog.Logger, error) {
 	default:
 		return nil, usageError{fmt.Errorf("--log-format %q: want text or json", f.format)}
 	}
+	handler = hidden.Handler(handler)
 	// Kubernetes' libraries log through loggers of the process, in their own form; what they find worth a warning goes with ours.
 	klog.SetSlogLogger(slog.New(quiet{handler}))
 	ctrllog.SetLogger(logr.FromSlogHandler(quiet{handler}))

@@ -33,7 +33,7 @@ func newMock() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if cfg.Logger, err = logs.logger(cmd.ErrOrStderr()); err != nil {
+			if cfg.Logger, err = logs.logger(cmd.ErrOrStderr(), nil); err != nil {
 				return err
 			}
 			if cfg.Server, err = server.settings(cmd); err != nil {

@@ -101,6 +101,7 @@ func (l *Loop) load(ctx context.Context, rev desired.Revision, tree fs.FS, accep
 		return commit{}, err
 	}
 	l.veil.learn(secretValues(state.Objects))
+	l.Hidden.Set(l.veil.hidden)
 	declared, err := apply.Declare(state.Objects, accepted.declared)
 	if err != nil {
 		return commit{}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/tidelock/tidelock/internal/apply"
 	"github.com/tidelock/tidelock/internal/desired"
 	"github.com/tidelock/tidelock/internal/mock"
+	"github.com/tidelock/tidelock/internal/redact"
 	"github.com/tidelock/tidelock/internal/render"
 	"github.com/tidelock/tidelock/internal/schedule"
 	"github.com/tidelock/tidelock/internal/xds"
@@ -29,7 +30,7 @@ type Source interface {
 	Keep(ctx context.Context, hashes ...string) error
 }
 
-// Config is what a Loop works with. All fields but Definitions, Mocks, Schedules and Metrics are required.
+// Config is what a Loop works with. All fields but Definitions, Mocks, Schedules, Hidden and Metrics are required.
 type Config struct {
 	// Repository, Ref and Path are what is followed, as they are shown.
 	Repository, Ref, Path string
@@ -52,6 +53,8 @@ type Config struct {
 	// Wake are channels that start a pass: whatever changed sends on one of them.
 	Wake   []<-chan struct{}
 	Logger *slog.Logger
+	// Hidden is told the values of Secrets, for what is said beside the loop; nil for none.
+	Hidden *redact.Shared
 	// Metrics takes note of passes; nil for none.
 	Metrics *Metrics
 }

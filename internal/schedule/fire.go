@@ -97,7 +97,7 @@ func (t *tenure) made(ctx context.Context, r *record, c *claim, job Job, err err
 
 // wait tries a claim again later.
 func (t *tenure) wait(ctx context.Context, r *record, c *claim, why string) {
-	c.why, c.resting = why, true
+	c.why, c.resting = t.hide(why), true
 	c.tries++
 	t.stale[r.key()] = true
 	t.later(ctx, backOff(c.tries), func() {
@@ -185,6 +185,7 @@ func jobName(at string, repeats bool, instant time.Time) string {
 // event tells people in the background; what cannot be told is only logged.
 func (t *tenure) event(ctx context.Context, e Event) {
 	t.beside(ctx, func(limited context.Context) func() {
+		e.Note = t.hide(e.Note)
 		err := t.runner.cfg.Events.Event(limited, e)
 		return func() {
 			if err != nil {
@@ -204,7 +205,7 @@ func (t *tenure) tell(ctx context.Context, r *record) {
 			r.telling = true
 			t.log().WarnContext(ctx, "missed", slog.String("at", r.key().String()), slog.String("what", m.String()))
 			t.beside(ctx, func(limited context.Context) func() {
-				err := t.runner.cfg.Events.Event(limited, Event{At: r.key(), Reason: ReasonMissed, Warning: true, Note: m.String()})
+				err := t.runner.cfg.Events.Event(limited, Event{At: r.key(), Reason: ReasonMissed, Warning: true, Note: t.hide(m.String())})
 				return func() { t.toldOf(ctx, r, m, err) }
 			})
 		}

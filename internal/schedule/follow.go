@@ -122,7 +122,7 @@ func (t *tenure) settle(ctx context.Context, r *record, j, was Job) {
 // ended notes how a run ended.
 func (t *tenure) ended(ctx context.Context, r *record, j Job) {
 	if last := r.Last; last != nil && last.UID == j.UID {
-		last.Outcome, last.Started, last.Finished, last.Reason = j.Outcome, j.Started, j.Finished, j.Reason
+		last.Outcome, last.Started, last.Finished, last.Reason = j.Outcome, j.Started, j.Finished, t.hide(j.Reason)
 		t.book.touch(r)
 	}
 	t.beside(ctx, func(limited context.Context) func() {

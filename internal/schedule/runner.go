@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/tidelock/tidelock/internal/desired"
+	"github.com/tidelock/tidelock/internal/redact"
 )
 
-// Config is what a Runner works with. All fields but Now are required.
+// Config is what a Runner works with. All fields but Hidden and Now are required.
 type Config struct {
 	// Instance is the name of the daemon's instance; its runs are labelled with it.
 	Instance string
@@ -20,7 +21,10 @@ type Config struct {
 	Sight    Sight
 	Ledger   Ledger
 	Events   Events
-	Logger   *slog.Logger
+	// Hidden takes secrets out of what the ledger, events and standings say.
+	Hidden *redact.Shared
+	// Logger hides them by itself.
+	Logger *slog.Logger
 	// Now is the wall clock; time.Now where it is nil.
 	Now func() time.Time
 }

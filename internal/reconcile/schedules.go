@@ -25,10 +25,14 @@ func (l *Loop) runs() uint64 {
 	return version
 }
 
-// runsOf returns how the schedule of an object stands; false where it has one and that is not known yet.
+// runsOf returns how the schedule of an object stands; false where it has one and that is not known: the ledger is not read
+// yet, or nothing fires here.
 func (l *Loop) runsOf(o *desired.Object) (schedule.Standing, bool) {
-	if l.Schedules == nil || o.Kind != v1alpha1.KindAt {
-		return schedule.Standing{Ahead: true}, true
+	if o.Kind != v1alpha1.KindAt {
+		return schedule.Standing{}, true
+	}
+	if l.Schedules == nil {
+		return schedule.Standing{}, false
 	}
 	return l.Schedules.Standing(desired.Key{Namespace: o.Namespace, Name: o.Name})
 }

@@ -35,7 +35,7 @@ func (l *Loop) statuses(now standing) map[desired.ID]toldOf {
 		message := bounded(strings.Join(remark.texts, "; "))
 		standing, known := l.runsOf(o)
 		if !known {
-			continue // the ledger is not read yet: what was reported before stays
+			continue // what was reported before stays
 		}
 		status := apply.ObjectStatus{ID: o.ID, Status: l.specific(now.accepted, o, standing, v1alpha1.Status{
 			Phase:              remark.phase(),

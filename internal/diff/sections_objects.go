@@ -50,9 +50,7 @@ func sign(a Action) string {
 func objectItems(all []Object) [][]line {
 	width := 0
 	// What is deleted stands in a part of its own.
-	left := slices.DeleteFunc(slices.Clone(all), func(o Object) bool {
-		return (o.Action == Delete || o.Action == Release) && len(o.Generated) == 0
-	})
+	left := slices.DeleteFunc(slices.Clone(all), leaves)
 	for _, o := range left {
 		width = widen(width, title(o))
 	}
@@ -61,6 +59,11 @@ func objectItems(all []Object) [][]line {
 		out = append(out, objectLines(o, width))
 	}
 	return out
+}
+
+// leaves reports whether an object goes, and all that is generated from it.
+func leaves(o Object) bool {
+	return (o.Action == Delete || o.Action == Release) && !slices.ContainsFunc(o.Generated, func(g Object) bool { return !leaves(g) })
 }
 
 // title is "ConfigMap shop/settings", with the name before where that changed.

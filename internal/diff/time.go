@@ -75,7 +75,10 @@ func plan(s *desired.Schedule) string {
 // rescheduled says how a schedule differs, or "".
 func rescheduled(a, b *desired.Schedule) string {
 	var parts []string
-	if plan(a) != plan(b) {
+	switch {
+	case a.Schedule != b.Schedule && a.TimeZone == b.TimeZone && a.Suspend == b.Suspend:
+		parts = append(parts, a.Schedule+" -> "+plan(b))
+	case plan(a) != plan(b):
 		parts = append(parts, plan(a)+" -> "+plan(b))
 	}
 	if a.ConcurrencyPolicy != b.ConcurrencyPolicy {

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,6 +30,8 @@ type declaredObject struct {
 type definition struct {
 	object     *desired.Object
 	namespaced bool
+	// assumed is set where it is no object of the commit: who runs the instance will have installed it by then.
+	assumed bool
 }
 
 // Len returns how many objects are declared.
@@ -62,6 +65,21 @@ func Declare(objects []desired.Object, before Declared) (Declared, error) {
 	slices.SortFunc(d.objects, func(a, b declaredObject) int { return compareStaged(a.ID, b.ID) })
 	d.kinds = sortedKinds(kinds)
 	return d, problems.Err()
+}
+
+// Assuming returns what is declared, to be checked as if these definitions were installed.
+func (d Declared) Assuming(definitions []desired.Object) Declared {
+	crds := Declared{crds: map[schema.GroupKind]definition{}}
+	for _, o := range definitions {
+		crds.define(o)
+	}
+	for gk, def := range crds.crds {
+		def.assumed = true
+		crds.crds[gk] = def
+	}
+	maps.Copy(crds.crds, d.crds) // what the commit itself declares goes before
+	d.crds = crds.crds
+	return d
 }
 
 func contentDigest(o desired.Object) (string, error) {

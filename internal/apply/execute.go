@@ -59,7 +59,7 @@ func (x *execution) sift(out []outcome) {
 			x.block(ch)
 			x.res.Waits = append(x.res.Waits, out[i].waits...)
 		case out[i].paused:
-		case ch.putsBack() && !x.c.fights.take(ch.ID):
+		case ch.PutsBack() && !x.c.fights.take(ch.ID):
 			x.contested(ch)
 		default:
 			kept = append(kept, ch)
@@ -175,7 +175,7 @@ func (x *execution) done(ch Change, live Live) {
 	if isDefinition(ch.GroupKind()) && live.Health != status.CurrentStatus.String() {
 		x.pendingKinds[ch.Name] = true
 	}
-	if ch.putsBack() {
+	if ch.PutsBack() {
 		x.res.Corrected = append(x.res.Corrected, ch.ID)
 	}
 	if ch.Action == Create {

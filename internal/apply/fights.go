@@ -14,8 +14,8 @@ const (
 	fightWindow = 10 * time.Minute
 )
 
-// putsBack says that a change undoes what somebody did in the cluster.
-func (ch *Change) putsBack() bool {
+// PutsBack reports whether a change undoes what somebody did in the cluster.
+func (ch *Change) PutsBack() bool {
 	return ch.owned.UID != "" && (ch.Action == Correct || ch.Action == Create && ch.owned.Digest == ch.digest)
 }
 

@@ -52,30 +52,39 @@ func (c *Cluster) Install(ctx context.Context, fsys fs.FS, version string) error
 
 // installFile writes one definition, where it is not as it should be, and returns it as the API server has it.
 func (c *Cluster) installFile(ctx context.Context, fsys fs.FS, name, version string) (*unstructured.Unstructured, error) {
+	u, due, err := c.definition(ctx, fsys, name, version)
+	if err != nil || !due {
+		return u, err
+	}
+	return u, c.apply(ctx, u, manager, asForced)
+}
+
+// definition reads one definition, and reports whether Install would write it; where not, it is the one that is live.
+func (c *Cluster) definition(ctx context.Context, fsys fs.FS, name, version string) (u *unstructured.Unstructured, due bool, err error) {
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	u := &unstructured.Unstructured{}
+	u = &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(text, &u.Object); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	digest, err := digestOf(u)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(u.GroupVersionKind())
 	err = c.client.Get(ctx, client.ObjectKeyFromObject(u), live)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, err
+		return nil, false, err
 	}
 	if err == nil {
 		switch {
 		case live.GetLabels()[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy:
-			return nil, fmt.Errorf("CustomResourceDefinition %s: %w", u.GetName(), ErrForeignDefinition)
+			return nil, false, fmt.Errorf("CustomResourceDefinition %s: %w", u.GetName(), ErrForeignDefinition)
 		case live.GetAnnotations()[v1alpha1.AnnotationDigest] == digest, newer(live, version):
-			return live, nil
+			return live, false, nil
 		}
 	}
 	u.SetLabels(map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy})
@@ -86,7 +95,7 @@ func (c *Cluster) installFile(ctx context.Context, fsys fs.FS, name, version str
 	annotations[v1alpha1.AnnotationDigest] = digest
 	annotations[annotationVersion] = version
 	u.SetAnnotations(annotations)
-	return u, c.apply(ctx, u, manager, asForced)
+	return u, true, nil
 }
 
 // newer says that a live definition comes from a later version than this. Versions that are no versions (of a build that

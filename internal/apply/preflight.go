@@ -127,7 +127,7 @@ func (f *preflight) check(ctx context.Context, ch *Change) outcome {
 			"repository, or install it first", gvk.Kind, gvk.GroupVersion()))
 	}
 	switch {
-	case declared && f.changedKinds[def.object.Name]:
+	case declared && (def.assumed || f.changedKinds[def.object.Name]):
 		out := checkSchema(*ch, def)
 		return f.meet(ctx, ch, out)
 	case f.newNamespaces[ch.Namespace]:

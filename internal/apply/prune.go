@@ -118,25 +118,33 @@ func (x *pruning) end(ctx context.Context, ch Change) {
 		x.wait(ch, until)
 		return
 	}
-	if ch.Live == nil {
-		found, err := x.look(ctx, &ch)
-		if err != nil {
-			x.fail(ch, err)
-			return
-		}
-		if !found {
-			x.pruned(ch)
-			return
-		}
-	}
-	if who := x.claimed[ch.ID]; who != "" && ch.Action == Delete {
-		ch.Action, ch.Reason = Release, fmt.Sprintf("Tidelock instance %q wants it", who)
+	found, err := x.resolve(ctx, &ch)
+	switch {
+	case err != nil:
+		x.fail(ch, err)
+		return
+	case !found:
+		x.pruned(ch)
+		return
 	}
 	if ch.Action == Release {
 		x.release(ctx, ch)
 		return
 	}
 	x.remove(ctx, ch)
+}
+
+// resolve finds out what the end of an object comes to: it is gone (found is false), or it is deleted, or released.
+func (x *pruning) resolve(ctx context.Context, ch *Change) (found bool, err error) {
+	if ch.Live == nil {
+		if found, err = x.look(ctx, ch); err != nil || !found {
+			return false, err
+		}
+	}
+	if who := x.claimed[ch.ID]; who != "" && ch.Action == Delete {
+		ch.Action, ch.Reason = Release, fmt.Sprintf("Tidelock instance %q wants it", who)
+	}
+	return true, nil
 }
 
 // look reads an object that the view does not show: it is gone, or its label is. found is false where it is gone.

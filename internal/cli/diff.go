@@ -20,11 +20,15 @@ import (
 
 // diffFlags are the flags of diff.
 type diffFlags struct {
+	againstFlags
 	base, head string
 	exact      bool
 	output     string
 	mockImage  string
 }
+
+// workingTree is how the files are called as they are now.
+const workingTree = "working tree"
 
 func newDiff() *cobra.Command {
 	var f diffFlags
@@ -40,18 +44,34 @@ func newDiff() *cobra.Command {
 			where the head began: the commit that it and --base have in common, as in git diff base...head. --base is the
 			remote's default branch if left out (origin/HEAD, else main or master). --exact compares with --base itself.
 
+			--against cluster compares with what an instance holds in its cluster, by a server-side dry run: what the daemon
+			would do if the head were pushed now, drift and owners included. Nothing is written. It needs an account that may
+			read and patch what the instance keeps (a dry run is authorized like a write).
+
 			The exit code is 0 where nothing changes, 1 where something does, 2 where the daemon would refuse the head or
 			the comparison failed.`),
 		Example: text(`
 			tidelock diff
 			tidelock diff --base origin/main --head HEAD overlays/production
-			tidelock diff --base v1.4.0 --exact -o markdown`),
+			tidelock diff --base v1.4.0 --exact -o markdown
+			tidelock diff --against cluster --name shop overlays/production`),
 		Args: maxOneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(outputs(), f.output) {
 				return usageError{fmt.Errorf("-o %s: want one of %s", f.output, strings.Join(outputs(), ", "))}
 			}
-			d, err := f.compare(cmd.Context(), args)
+			if err := f.check(); err != nil {
+				return err
+			}
+			path := "."
+			if len(args) == 1 {
+				path = args[0]
+			}
+			compare := f.compare
+			if f.against != "" {
+				compare = f.preview
+			}
+			d, err := compare(cmd.Context(), path)
 			if err != nil {
 				return err
 			}
@@ -61,6 +81,7 @@ func newDiff() *cobra.Command {
 			return outcome(d)
 		},
 	}
+	f.add(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.base, "base", "", "branch, tag or commit to compare with (default: the remote's default branch)")
 	fl.StringVar(&f.head, "head", "", "branch, tag or commit to look at (default: the working tree)")
@@ -73,11 +94,7 @@ func newDiff() *cobra.Command {
 func outputs() []string { return []string{"text", "markdown", "json"} }
 
 // compare reads both sides and compares them.
-func (f *diffFlags) compare(ctx context.Context, args []string) (diff.Diff, error) {
-	path := "."
-	if len(args) == 1 {
-		path = args[0]
-	}
+func (f *diffFlags) compare(ctx context.Context, path string) (diff.Diff, error) {
 	root, sub, err := source.WorkingTree(path)
 	if err != nil {
 		return diff.Diff{}, err
@@ -113,7 +130,7 @@ func (f *diffFlags) headOf(ctx context.Context, h *source.History, root string) 
 		return v, id, err
 	}
 	rev, tree, err := source.Snapshot(ctx, root)
-	return reconcile.Version{Name: "working tree", Revision: rev, Tree: tree}, id, err
+	return reconcile.Version{Name: workingTree, Revision: rev, Tree: tree}, id, err
 }
 
 // baseOf returns what the commit at is compared with.

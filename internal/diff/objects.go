@@ -78,9 +78,9 @@ func isSecret(id desired.ID) bool { return id.Group == "" && id.Kind == "Secret"
 // reason is why the object is touched, where its own fields do not say it.
 func reason(c Change) string {
 	switch c.Action {
-	case Adopt, Correct, Recreate, Refuse, Release:
+	case Create, Adopt, Correct, Recreate, Refuse, Release:
 		return c.Reason
-	case Create, Update, Delete, Rename:
+	case Update, Delete, Rename:
 	}
 	return ""
 }

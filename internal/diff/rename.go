@@ -57,7 +57,7 @@ func partnersOf(changes []Change) partners {
 	}
 	came := map[string][]int{}
 	for i, c := range changes {
-		if c.Action != Create || c.After == nil {
+		if c.Action != Create || c.After == nil || c.Reason != "" { // one with a reason is put back, and not new
 			continue
 		}
 		if stem, ok := stemOf(c); ok {

@@ -145,8 +145,22 @@ func between(plan apply.Plan, base desired.State) []diff.Change {
 
 func changeOf(c *apply.Change) diff.Change {
 	out := diff.Change{ID: c.ID, Action: diff.Action(c.Action), Reason: c.Reason}
+	if c.Action == apply.Create {
+		out.Reason = "" // that it is new is said by what is done
+	}
 	if c.Object != nil {
 		out.Origin, out.Source, out.After = c.Object.Origin, c.Object.Source, c.Object.Content
+	}
+	return out
+}
+
+// livesOf are the objects as they live.
+func livesOf(sights []apply.Sight) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, s := range sights {
+		if s.Before != nil {
+			out = append(out, s.Before)
+		}
 	}
 	return out
 }

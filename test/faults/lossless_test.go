@@ -138,7 +138,7 @@ type load struct {
 	client http.Client
 
 	mu       sync.Mutex
-	must     map[target]map[string]bool // what may come back
+	must     picture
 	sent     int
 	failures []string
 }
@@ -154,15 +154,69 @@ func newLoad(at stage) *load {
 	return &load{at: at, client: http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
 }
 
-func targets(s *scene) map[target]map[string]bool {
-	out := map[target]map[string]bool{}
+// picture is what a request may meet: what each target leads to, of which backends, and what these answer. While a push is
+// on its way all of it may be as before or as after, each for itself: a route that has not switched yet leads to a backend
+// that was edited already.
+type picture struct {
+	leads   map[target]set
+	members map[string]set // of splits
+	answers map[string]set // of backends
+}
+
+type set map[string]bool
+
+func pictureOf(s *scene) picture {
+	p := picture{leads: map[target]set{}, members: map[string]set{}, answers: map[string]set{}}
 	for name, h := range s.hosts {
-		for path, to := range map[string]string{"/who": h.to, "/deep/who": h.deep} {
-			set := map[string]bool{}
-			for _, text := range s.answers(to) {
-				set[text] = true
+		p.leads[target{name, h.listener, "/who"}] = set{h.to: true}
+		p.leads[target{name, h.listener, "/deep/who"}] = set{h.deep: true}
+	}
+	for name, weights := range s.splits {
+		p.members[name] = set{}
+		for b, w := range weights {
+			if w > 0 {
+				p.members[name][b] = true
 			}
-			out[target{name, h.listener, path}] = set
+		}
+	}
+	for name, b := range s.backends {
+		p.answers[name] = set{b.text: true}
+		if b.kind != "mock" {
+			p.answers[name] = set{spotText(b.spot): true}
+		}
+	}
+	return p
+}
+
+// with adds what another picture has.
+func (p picture) with(o picture) {
+	for t, names := range p.leads {
+		if o.leads[t] == nil {
+			delete(p.leads, t) // it is on its way out
+			continue
+		}
+		maps.Copy(names, o.leads[t])
+	}
+	for _, both := range []struct{ have, add map[string]set }{{p.members, o.members}, {p.answers, o.answers}} {
+		for name, more := range both.add {
+			if both.have[name] == nil {
+				both.have[name] = set{}
+			}
+			maps.Copy(both.have[name], more)
+		}
+	}
+}
+
+// allowed are the answers that a target may give; nil where it need not answer.
+func (p picture) allowed(t target) set {
+	if p.leads[t] == nil {
+		return nil
+	}
+	out := set{}
+	for name := range p.leads[t] {
+		maps.Copy(out, p.answers[name])
+		for b := range p.members[name] {
+			maps.Copy(out, p.answers[b])
 		}
 	}
 	return out
@@ -172,21 +226,14 @@ func targets(s *scene) map[target]map[string]bool {
 func (l *load) expect(s *scene) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.must = targets(s)
+	l.must = pictureOf(s)
 }
 
-// push says that a scene is on its way: what is in both must answer, as either says.
+// push says that a scene is on its way: what is in both must answer.
 func (l *load) push(s *scene) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	next := targets(s)
-	for t, set := range l.must {
-		if next[t] == nil {
-			delete(l.must, t)
-			continue
-		}
-		maps.Copy(set, next[t])
-	}
+	l.must.with(pictureOf(s))
 }
 
 func (l *load) failed() []string {
@@ -220,8 +267,8 @@ func (l *load) run(ctx context.Context) {
 func (l *load) choose() (target, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := rand.IntN(max(len(l.must), 1))
-	for t := range l.must {
+	n := rand.IntN(max(len(l.must.leads), 1))
+	for t := range l.must.leads {
 		if n--; n < 0 {
 			l.sent++
 			return t, true
@@ -254,10 +301,10 @@ func (l *load) request(ctx context.Context) {
 		time.Now().Format(time.StampMilli), time.Since(began), t, code, body, err, before, after))
 }
 
-func (l *load) allowed(t target) map[string]bool {
+func (l *load) allowed(t target) set {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return maps.Clone(l.must[t])
+	return l.must.allowed(t)
 }
 
 func (l *load) ask(ctx context.Context, t target) (int, string, error) {

@@ -219,23 +219,6 @@ func (s *scene) tune(r *rand.Rand) {
 	s.backends[name] = b
 }
 
-// answers is what may come back from a backend or a split.
-func (s *scene) answers(to string) []string {
-	if weights, ok := s.splits[to]; ok {
-		var out []string
-		for name, w := range weights {
-			if w > 0 {
-				out = append(out, s.answers(name)...)
-			}
-		}
-		return out
-	}
-	if b := s.backends[to]; b.kind != "mock" {
-		return []string{spotText(b.spot)}
-	}
-	return []string{s.backends[to].text}
-}
-
 func spotText(spot int) string { return fmt.Sprintf("spot-%d", spot) }
 
 // stage is where a scene takes place.

@@ -81,7 +81,7 @@ func TestAnAtRunsInAPod(t *testing.T) {
 // kubectl runs the kubectl that is in the local cluster's program, and returns what it prints.
 func kubectl(t *testing.T, node *env.NodeCluster, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), path(env.Root(t), ".cache", "bin", "localcluster"),
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path(env.Root(t), ".cache", "bin", "localcluster"),
 		append([]string{"kubectl", "--kubeconfig", node.Kubeconfig}, args...)...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-interop faults check lint current fmt generate golden bench cluster node envoy deps clean
+.PHONY: help demo build test test-interop faults check lint current fmt generate golden bench bench-mock cluster node envoy deps clean
 
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -28,7 +28,7 @@ endif
 export CLUSTER ONCE
 
 help: ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-10s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  CLUSTER=<kubeconfig>  use that cluster for demo, test and check: none is built or started"
 
@@ -76,6 +76,11 @@ golden: ## Rewrite the golden files: review them as source
 bench: build cluster ## Measure: the packages' benchmarks, then the line beside its peers (BENCH=<pattern> PACKAGES=<packages>)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PACKAGES)
 	cd test/bench && go run . -root ../..
+	@$(MAKE) --no-print-directory bench-mock
+
+bench-mock: build ## Measure the mock beside bare net/http and Prism (npm)
+	@tools/prism.sh
+	cd test/bench && go run ./mock -root ../..
 
 cluster: ## Build the local cluster: minutes the first time, then only when it changes
 	@$(if $(CLUSTER),echo "using the cluster of $(CLUSTER)",tools/cluster.sh)

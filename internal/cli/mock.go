@@ -43,6 +43,7 @@ func newMock() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			lendHeap()
 			return interrupted(cmd.Context(), srv.Run(cmd.Context()))
 		},
 	}

@@ -113,15 +113,21 @@ func (b *bodyRule) check(k *check, c *call) (problem, bool) {
 		}
 		return problem{}, true
 	}
-	name, parameters, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		name = strings.ToLower(strings.TrimSpace(contentType))
+	name, parameters := strings.ToLower(strings.TrimSpace(contentType)), map[string]string(nil)
+	if strings.IndexByte(name, ';') >= 0 {
+		if plain, more, err := mime.ParseMediaType(contentType); err == nil {
+			name, parameters = plain, more
+		}
 	}
 	m := b.of(name)
 	if m == nil {
 		return b.unsupported(c, contentType), false
 	}
-	if _, err := k.body.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, maxBody-int64(k.body.Len()))); err != nil {
+	body := c.r.Body
+	if c.r.ContentLength < 0 || c.r.ContentLength > maxBody { // else net/http reads no more than that
+		body = http.MaxBytesReader(c.w, body, maxBody-int64(k.body.Len()))
+	}
+	if _, err := k.body.ReadFrom(body); err != nil {
 		return unreadable(c, err), false
 	}
 	return m.check(k, name, parameters)

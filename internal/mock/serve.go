@@ -12,11 +12,10 @@ import (
 
 // What a client may take of a server.
 const (
-	headerTimeout = 10 * time.Second
-	readTimeout   = time.Minute
-	writeTimeout  = time.Minute
-	idleTimeout   = 2 * time.Minute
-	maxHeader     = 64 << 10
+	readTimeout  = 30 * time.Second // for header and body together: two deadlines would cost each request a timer more
+	writeTimeout = time.Minute
+	idleTimeout  = 2 * time.Minute
+	maxHeader    = 64 << 10
 	// drain is how long requests in flight may take once a server is to end.
 	drain = 10 * time.Second
 )
@@ -39,7 +38,7 @@ func newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Protocols:         &protocols,
 		Handler:           h,
-		ReadHeaderTimeout: headerTimeout,
+		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,

@@ -41,6 +41,7 @@ type Validator struct {
 	root     *Node
 	v31      bool
 	patterns map[string]*regexp.Regexp
+	way      []step // to lend to the next run
 }
 
 // NewValidator returns a Validator of the schemas in the document root, which has passed Bundle.
@@ -61,8 +62,9 @@ const (
 // Validate returns how value does not fit schema; nothing where it does. Its work is bounded: where that does not do, this
 // is the violation.
 func (v *Validator) Validate(schema, value *Node, use Use) []Violation {
-	r := run{Validator: v, use: use}
-	r.check(schema, value, nil)
+	r := run{Validator: v, use: use, way: v.way[:0]}
+	r.check(schema, value)
+	v.way = r.way
 	if r.steps > maxSteps {
 		return []Violation{{Value: value, Text: fmt.Sprintf("takes more than %d steps to check", maxSteps)}}
 	}
@@ -75,37 +77,42 @@ type run struct {
 	use   Use
 	steps int
 	found []Violation
+	way   []step // from the whole to the value that is checked
+	wrong bool   // something is
+	// silent says that nobody asks what it is.
+	silent bool
 }
 
-func (r *run) violation(value *Node, at *trail, format string, args ...any) {
-	if len(r.found) < maxViolations {
-		r.found = append(r.found, Violation{Pointer: at.pointer(), Value: value, Text: fmt.Sprintf(format, args...)})
+func (r *run) violation(value *Node, format string, args ...any) {
+	r.wrong = true
+	if !r.silent && len(r.found) < maxViolations {
+		r.found = append(r.found, Violation{Pointer: r.pointer(), Value: value, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
 // fits reports whether value fits schema, and forgets why not.
 func (r *run) fits(schema, value *Node) bool {
-	before := r.found
-	r.found = nil
-	r.check(schema, value, nil)
-	ok := len(r.found) == 0
-	r.found = before
+	wrong, silent := r.wrong, r.silent
+	r.wrong, r.silent = false, true
+	r.check(schema, value)
+	ok := !r.wrong
+	r.wrong, r.silent = wrong, silent
 	return ok
 }
 
 // check applies one schema to one value.
-func (r *run) check(schema, value *Node, at *trail) {
+func (r *run) check(schema, value *Node) {
 	if r.steps++; r.steps > maxSteps {
 		return
 	}
 	if schema.Kind() == Bool {
 		if !schema.IsTrue() {
-			r.violation(value, at, "must not be there")
+			r.violation(value, "must not be there")
 		}
 		return
 	}
 	if ref := schema.Member("$ref"); ref.Kind() == String {
-		r.check(r.root.Resolve(ref.text), value, at)
+		r.check(r.root.Resolve(ref.text), value)
 		if !r.v31 {
 			return
 		}
@@ -113,27 +120,27 @@ func (r *run) check(schema, value *Node, at *trail) {
 	if !r.v31 && value.Kind() == Null && schema.Member("nullable").IsTrue() {
 		return
 	}
-	if !r.checkType(schema, value, at) {
+	if !r.checkType(schema, value) {
 		return // what follows from a wrong type says nothing new
 	}
-	r.checkEqual(schema, value, at)
-	r.checkCombined(schema, value, at)
+	r.checkEqual(schema, value)
+	r.checkCombined(schema, value)
 	switch value.Kind() {
 	case Number:
-		r.checkNumber(schema, value, at)
+		r.checkNumber(schema, value)
 	case String:
-		r.checkString(schema, value, at)
+		r.checkString(schema, value)
 	case Array:
-		r.checkArray(schema, value, at)
-		r.checkUnevaluated(schema, value, at)
+		r.checkArray(schema, value)
+		r.checkUnevaluated(schema, value)
 	case Object:
-		r.checkObject(schema, value, at)
-		r.checkUnevaluated(schema, value, at)
+		r.checkObject(schema, value)
+		r.checkUnevaluated(schema, value)
 	case Absent, Null, Bool:
 	}
 }
 
-func (r *run) checkType(schema, value *Node, at *trail) bool {
+func (r *run) checkType(schema, value *Node) bool {
 	t := schema.Member("type")
 	switch t.Kind() {
 	case String:
@@ -149,7 +156,7 @@ func (r *run) checkType(schema, value *Node, at *trail) bool {
 	case Absent, Null, Bool, Number, Object:
 		return true
 	}
-	r.violation(value, at, "must be %s", strings.Join(texts(t), " or "))
+	r.violation(value, "must be %s", strings.Join(texts(t), " or "))
 	return false
 }
 
@@ -172,9 +179,9 @@ func isOfType(value *Node, want string) bool {
 	return false
 }
 
-func (r *run) checkEqual(schema, value *Node, at *trail) {
+func (r *run) checkEqual(schema, value *Node) {
 	if c := schema.Member("const"); r.v31 && c != nil && !equal(c, value) {
-		r.violation(value, at, "must be %s", short(c))
+		r.violation(value, "must be %s", short(c))
 	}
 	enum := schema.Member("enum")
 	if enum.Kind() != Array {
@@ -185,7 +192,7 @@ func (r *run) checkEqual(schema, value *Node, at *trail) {
 			return
 		}
 	}
-	r.violation(value, at, "must be one of %s", short(enum))
+	r.violation(value, "must be one of %s", short(enum))
 }
 
 // short returns the start of a value's JSON, for a message.
@@ -198,23 +205,23 @@ func short(n *Node) string {
 	return strings.ToValidUTF8(s[:longest], "") + "…"
 }
 
-func (r *run) checkCombined(schema, value *Node, at *trail) {
+func (r *run) checkCombined(schema, value *Node) {
 	for _, item := range schema.Member("allOf").Elements() {
-		r.check(item, value, at)
+		r.check(item, value)
 	}
 	if some := schema.Member("anyOf"); some.Kind() == Array && r.count(some, value) == 0 {
-		r.violation(value, at, "must fit one of the schemas of anyOf")
+		r.violation(value, "must fit one of the schemas of anyOf")
 	}
 	if one := schema.Member("oneOf"); one.Kind() == Array {
 		switch n := r.count(one, value); {
 		case n == 0:
-			r.violation(value, at, "must fit one of the schemas of oneOf")
+			r.violation(value, "must fit one of the schemas of oneOf")
 		case n > 1 && schema.Member("discriminator") == nil:
-			r.violation(value, at, "must fit only one of the schemas of oneOf, and fits %d", n)
+			r.violation(value, "must fit only one of the schemas of oneOf, and fits %d", n)
 		}
 	}
 	if not := schema.Member("not"); not != nil && r.fits(not, value) {
-		r.violation(value, at, "must not fit the schema of not")
+		r.violation(value, "must not fit the schema of not")
 	}
 	cond := schema.Member("if")
 	if !r.v31 || cond == nil {
@@ -225,7 +232,7 @@ func (r *run) checkCombined(schema, value *Node, at *trail) {
 		branch = schema.Member("then")
 	}
 	if branch != nil {
-		r.check(branch, value, at)
+		r.check(branch, value)
 	}
 }
 

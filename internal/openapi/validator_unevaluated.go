@@ -7,7 +7,7 @@ type evaluated map[string]bool
 
 // checkUnevaluated applies unevaluatedProperties and unevaluatedItems: to what no other keyword of the schema, nor of a
 // schema that applies to the same value, says anything about (JSON Schema 2020-12 Core, section 11).
-func (r *run) checkUnevaluated(schema, value *Node, at *trail) {
+func (r *run) checkUnevaluated(schema, value *Node) {
 	keyword := "unevaluatedProperties"
 	if value.Kind() == Array {
 		keyword = "unevaluatedItems"
@@ -21,7 +21,7 @@ func (r *run) checkUnevaluated(schema, value *Node, at *trail) {
 	for i, item := range value.items {
 		name := r.nameOf(value, i)
 		if !seen[name] {
-			r.check(rest, item, at.to(name))
+			r.within(step{name: name}, rest, item)
 		}
 	}
 }

@@ -25,10 +25,10 @@ func isWhole(n *Node) bool {
 	return strings.Trim(digits, "0123456789") == "" || rational(n).IsInt()
 }
 
-func (r *run) checkNumber(schema, value *Node, at *trail) {
+func (r *run) checkNumber(schema, value *Node) {
 	bound := func(keyword string, broken func(order int) bool, words string) {
 		if limit := schema.Member(keyword); limit.Kind() == Number && broken(compare(value, limit)) {
-			r.violation(value, at, "must be %s %s", words, limit.text)
+			r.violation(value, "must be %s %s", words, limit.text)
 		}
 	}
 	if schema.Member("exclusiveMinimum").IsTrue() {
@@ -48,7 +48,7 @@ func (r *run) checkNumber(schema, value *Node, at *trail) {
 		return
 	}
 	if by := rational(m); by.Sign() > 0 && !new(big.Rat).Quo(rational(value), by).IsInt() {
-		r.violation(value, at, "must be a multiple of %s", m.text)
+		r.violation(value, "must be a multiple of %s", m.text)
 	}
 }
 
@@ -78,23 +78,23 @@ func size(schema *Node, keyword string) (int, bool) {
 	return int(v.Num().Int64()), true
 }
 
-func (r *run) checkSize(schema, value *Node, at *trail, have int, least, most, of string) {
+func (r *run) checkSize(schema, value *Node, have int, least, most, of string) {
 	if n, ok := size(schema, least); ok && have < n {
-		r.violation(value, at, "must have at least %d %s", n, of)
+		r.violation(value, "must have at least %d %s", n, of)
 	}
 	if n, ok := size(schema, most); ok && have > n {
-		r.violation(value, at, "must have at most %d %s", n, of)
+		r.violation(value, "must have at most %d %s", n, of)
 	}
 }
 
-func (r *run) checkString(schema, value *Node, at *trail) {
-	r.checkSize(schema, value, at, utf8.RuneCountInString(value.text), "minLength", "maxLength", "characters")
+func (r *run) checkString(schema, value *Node) {
+	r.checkSize(schema, value, utf8.RuneCountInString(value.text), "minLength", "maxLength", "characters")
 	p := schema.Member("pattern")
 	if p.Kind() != String {
 		return
 	}
 	if re := r.pattern(p.text); re != nil && !re.MatchString(value.text) {
-		r.violation(value, at, "must match %s", short(p))
+		r.violation(value, "must match %s", short(p))
 	}
 }
 
@@ -108,16 +108,16 @@ func (v *Validator) pattern(expr string) *regexp.Regexp {
 	return re
 }
 
-func (r *run) checkArray(schema, value *Node, at *trail) {
-	r.checkSize(schema, value, at, len(value.items), "minItems", "maxItems", "items")
+func (r *run) checkArray(schema, value *Node) {
+	r.checkSize(schema, value, len(value.items), "minItems", "maxItems", "items")
 	prefix := schema.Member("prefixItems").Elements()
 	items := schema.Member("items")
 	for i, item := range value.items {
 		switch {
 		case i < len(prefix):
-			r.check(prefix[i], item, at.at(i))
+			r.within(step{place: i, element: true}, prefix[i], item)
 		case items != nil:
-			r.check(items, item, at.at(i))
+			r.within(step{place: i, element: true}, items, item)
 		}
 	}
 	if schema.Member("uniqueItems").IsTrue() {
@@ -125,16 +125,16 @@ func (r *run) checkArray(schema, value *Node, at *trail) {
 		for _, item := range value.items {
 			key := canonical(item)
 			if seen[key] {
-				r.violation(value, at, "must not have two equal items")
+				r.violation(value, "must not have two equal items")
 				break
 			}
 			seen[key] = true
 		}
 	}
-	r.checkContains(schema, value, at)
+	r.checkContains(schema, value)
 }
 
-func (r *run) checkContains(schema, value *Node, at *trail) {
+func (r *run) checkContains(schema, value *Node) {
 	contains := schema.Member("contains")
 	if !r.v31 || contains == nil {
 		return
@@ -151,20 +151,22 @@ func (r *run) checkContains(schema, value *Node, at *trail) {
 	}
 	most, limited := size(schema, "maxContains")
 	if n < least || limited && n > most {
-		r.violation(value, at, "must have another number of items that fit the schema of contains: %d do", n)
+		r.violation(value, "must have another number of items that fit the schema of contains: %d do", n)
 	}
 }
 
-func (r *run) checkObject(schema, value *Node, at *trail) {
-	r.checkSize(schema, value, at, len(value.items), "minProperties", "maxProperties", "properties")
+func (r *run) checkObject(schema, value *Node) {
+	r.checkSize(schema, value, len(value.items), "minProperties", "maxProperties", "properties")
 	properties := schema.Member("properties")
 	for _, name := range schema.Member("required").Elements() {
 		if value.Member(name.text) == nil && !r.optional(properties.Member(name.text)) {
-			r.violation(value, at, "must have the property %q", name.text)
+			r.violation(value, "must have the property %q", name.text)
 		}
 	}
 	for name, item := range value.Members() {
-		r.checkProperty(schema, name, item, at.to(name))
+		r.way = append(r.way, step{name: name})
+		r.checkProperty(schema, name, item)
+		r.way = r.way[:len(r.way)-1]
 	}
 	if !r.v31 {
 		return
@@ -172,18 +174,18 @@ func (r *run) checkObject(schema, value *Node, at *trail) {
 	for name, list := range schema.Member("dependentRequired").Members() {
 		for _, other := range list.Elements() {
 			if value.Member(name) != nil && value.Member(other.text) == nil {
-				r.violation(value, at, "must have the property %q where it has %q", other.text, name)
+				r.violation(value, "must have the property %q where it has %q", other.text, name)
 			}
 		}
 	}
 	for name, sub := range schema.Member("dependentSchemas").Members() {
 		if value.Member(name) != nil {
-			r.check(sub, value, at)
+			r.check(sub, value)
 		}
 	}
 	if names := schema.Member("propertyNames"); names != nil {
 		for name := range value.Members() {
-			r.check(names, &Node{kind: String, text: name, source: value.source, line: value.line}, at)
+			r.check(names, &Node{kind: String, text: name, source: value.source, line: value.line})
 		}
 	}
 }
@@ -207,27 +209,27 @@ func (r *run) resolved(schema *Node) *Node {
 	return schema
 }
 
-func (r *run) checkProperty(schema *Node, name string, item *Node, at *trail) {
+func (r *run) checkProperty(schema *Node, name string, item *Node) {
 	known := false
 	if p := schema.Member("properties").Member(name); p != nil {
 		known = true
 		if r.use == Received && r.resolved(p).Member("readOnly").IsTrue() {
 			return
 		}
-		r.check(p, item, at)
+		r.check(p, item)
 	}
 	for expr, p := range schema.Member("patternProperties").Members() {
 		if re := r.pattern(expr); re != nil && re.MatchString(name) {
 			known = true
-			r.check(p, item, at)
+			r.check(p, item)
 		}
 	}
 	switch more := schema.Member("additionalProperties"); {
 	case known || more == nil || more.IsTrue():
 	case more.Kind() == Bool:
-		r.violation(item, at, "is not a property that the schema allows")
+		r.violation(item, "is not a property that the schema allows")
 	default:
-		r.check(more, item, at)
+		r.check(more, item)
 	}
 }
 

@@ -58,7 +58,7 @@ func versionOf(a *txtar.Archive, folder string) Version {
 func reviewed(tb testing.TB, base, head Version) diff.Diff {
 	tb.Helper()
 	base.Revision, head.Revision = desired.Revision{Ref: base.Name}, desired.Revision{Ref: head.Name}
-	d, err := Review(tb.Context(), base, head, render.Options{MockImage: "tidelock:test"}, time.Date(2026, time.December, 2, 0, 0, 0, 0, time.UTC))
+	d, err := Review(tb.Context(), base, head, render.Options{MockImage: "tidelock:test"}, reviewedAt())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -87,3 +87,6 @@ func compareGolden(t *testing.T, file string, a *txtar.Archive, got txtar.File) 
 		t.Errorf("%s\n%s (-want +got):\n%s", a.Comment, file, diff)
 	}
 }
+
+// reviewedAt is the moment from which the goldens count.
+func reviewedAt() time.Time { return time.Date(2026, time.December, 2, 0, 0, 0, 0, time.UTC) }

@@ -5,9 +5,11 @@ package redact
 import (
 	"cmp"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -32,13 +34,16 @@ func New(values ...string) *Redactor {
 	return r
 }
 
-// Add hides values too: each as it is, as it reads with or without base64, quoted as in JSON, and line by line.
+// Add hides values too: each as it is, as it reads with or without base64, quoted as in Go, JSON and URLs, in hex, inside a
+// longer text in base64 ("user:password"), and line by line.
 func (r *Redactor) Add(values ...string) {
 	for _, v := range values {
 		r.add(v)
 		r.add(base64.StdEncoding.EncodeToString([]byte(v)))
+		r.encoded(v)
 		if b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(v)); err == nil && utf8.Valid(b) {
 			r.add(string(b))
+			r.encoded(string(b))
 		}
 	}
 	slices.SortFunc(r.needles, func(a, b string) int {
@@ -48,7 +53,8 @@ func (r *Redactor) Add(values ...string) {
 }
 
 func (r *Redactor) add(v string) {
-	for _, form := range []string{v, strings.TrimSpace(v), inJSON(v), url.QueryEscape(v)} {
+	quoted := strings.Trim(strconv.Quote(v), `"`)
+	for _, form := range []string{v, strings.TrimSpace(v), inJSON(v), quoted, url.QueryEscape(v), url.PathEscape(v)} {
 		r.needle(form)
 	}
 	if !strings.Contains(v, "\n") {
@@ -56,6 +62,25 @@ func (r *Redactor) add(v string) {
 	}
 	for line := range strings.SplitSeq(v, "\n") {
 		r.needle(strings.TrimSpace(line))
+	}
+}
+
+// encoded hides v in hex and in both alphabets of base64, wherever it stands in what is encoded: of the first and the last
+// character only a part is its own, and these are left.
+func (r *Redactor) encoded(v string) {
+	const least = 6 // of v: less would be found in other texts too
+	if len(v) < least {
+		return
+	}
+	h := hex.EncodeToString([]byte(v))
+	r.needle(h)
+	r.needle(strings.ToUpper(h))
+	for before, skip := range []int{0, 2, 3} {
+		b := append(make([]byte, before), v...)
+		for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			text := alphabet.EncodeToString(b)
+			r.needle(text[skip : len(b)*8/6]) //nolint:mnd // bits of a byte, and of a character
+		}
 	}
 }
 

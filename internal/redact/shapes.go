@@ -13,8 +13,8 @@ type shape struct {
 	with string
 }
 
-// Shapes hides what looks like a secret, though nobody said that it is one: the password in a URL, what follows Bearer or
-// Basic, private keys, and tokens of well-known services. It is the second line of defence, behind a Redactor that knows.
+// Shapes hides what looks like a secret, though nobody said that it is one: the password in a URL, --password=… and
+// ?token=…, what follows Bearer or Basic, private keys, and tokens of well-known services. It is the second line of defence, behind a Redactor that knows.
 type Shapes struct{ all []shape }
 
 // NewShapes returns the shapes that are known.
@@ -23,6 +23,7 @@ func NewShapes() Shapes {
 	for _, it := range [][3]string{
 		{"@", `(://[^/\s:@"']*):[^/\s"']+@`, "$1:" + Mark + "@"},
 		{"://", `://[^/\s:@"']{20,}@`, "://" + Mark + "@"}, // https://TOKEN@host
+		{"=", `(?i)([-?&][\w-]*(?:password|passwd|passphrase|token|secret|api[_-]?key|access[_-]?key|signature)=)[^\s"'&,]+`, "${1}" + Mark},
 		{"bearer ", `(?i)\b(bearer) +[^\s"',;]{6,}`, "$1 " + Mark},
 		{"basic ", `(?i)\b(basic) +[A-Za-z0-9+/_-]{8,}=*`, "$1 " + Mark},
 		{"private key", `-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)`, Mark},

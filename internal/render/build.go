@@ -76,7 +76,7 @@ func buildFolder(ctx context.Context, t *tree, c *Cache, dir string) (*built, er
 		return nil, g.err
 	}
 	if len(g.problems) > 0 {
-		b.problems = g.problems
+		b.problems = hidden(g.problems, g.secrets)
 		return b, nil
 	}
 	resources, err := kustomize(kustFS{tree: t, files: g.files}, path.Join("/", canon), g.schema)

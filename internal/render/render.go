@@ -39,8 +39,12 @@ func Render(ctx context.Context, rev desired.Revision, tree fs.FS, opts Options)
 	if err != nil {
 		return desired.State{}, fmt.Errorf("render %s: %w", rev, err)
 	}
-	if err := r.problems.Err(); err != nil {
-		return desired.State{}, err
+	if len(r.problems) > 0 {
+		problems := hidden(hidden(r.problems, r.secretsOfFiles()), secretsIn(state.Objects))
+		return desired.State{}, desired.Problems(problems).Err()
+	}
+	if len(state.Warnings) > 0 {
+		state.Warnings = hidden(state.Warnings, secretsIn(state.Objects))
 	}
 	r.cache.sweep()
 	return state, nil

@@ -59,7 +59,7 @@ func run(ctx context.Context, o options) (err error) {
 	defer gate.close()
 
 	b := &bench{options: o, dir: dir, plane: plane, gate: gate, out: os.Stdout}
-	for _, measure := range []func(context.Context) error{b.full, b.large, b.routes} {
+	for _, measure := range []func(context.Context) error{b.full, b.large, b.routes, b.review} {
 		if err := measure(ctx); err != nil {
 			return err
 		}

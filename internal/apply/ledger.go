@@ -80,10 +80,11 @@ func (c *Cluster) Inventory() Inventory {
 	return *c.ledger.current
 }
 
-// noteFinished records Jobs that ended, so that their disappearance is no drift. It is saved by the next Execute.
+// noteFinished records Jobs that ended, so that their disappearance is no drift. It is saved by the next Execute. An entry
+// that is ahead of its write has the digest of what is to come: that the Job before it ended says nothing of that.
 func (c *Cluster) noteFinished() {
 	for id, uid := range c.view.finished() {
-		if entry, ok := c.ledger.entries[id]; ok && entry.UID == uid && !entry.Finished {
+		if entry, ok := c.ledger.entries[id]; ok && entry.UID == uid && entry.Live != "" && !entry.Finished {
 			entry.Finished = true
 			c.ledger.set(id, entry)
 		}

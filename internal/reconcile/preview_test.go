@@ -103,6 +103,8 @@ func (p *product) applyOnce(files map[string]string) []string {
 	p.offer(files)
 	done := make(chan error, 1)
 	p.drive = func(ctx context.Context, l *Loop) error {
+		ctx, cancel := context.WithTimeout(ctx, soon)
+		defer cancel()
 		done <- l.Converge(ctx)
 		return nil
 	}
@@ -110,7 +112,7 @@ func (p *product) applyOnce(files map[string]string) []string {
 	select {
 	case err := <-done:
 		if err != nil {
-			p.t.Fatal(err)
+			p.t.Fatalf("%v: %+v", err, p.sync().Status)
 		}
 	case <-p.t.Context().Done():
 		p.t.Fatal(p.t.Context().Err())

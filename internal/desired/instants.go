@@ -69,8 +69,13 @@ func looksLikeDate(text string) bool {
 }
 
 func parseInstant(text string) (time.Time, error) {
+	const oldest = 1970
 	at, err := time.Parse(time.RFC3339, text)
-	if err == nil {
+	switch {
+	case err == nil && lenient(text, at):
+	case err == nil && at.Year() < oldest:
+		return time.Time{}, fmt.Errorf("%q lies before %d: want a year that can come", text, oldest)
+	case err == nil:
 		return at, nil
 	}
 	for _, naive := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02"} {
@@ -80,4 +85,12 @@ func parseInstant(text string) (time.Time, error) {
 		}
 	}
 	return time.Time{}, fmt.Errorf("%q is no RFC 3339 instant: want 2026-12-24T18:00:00+01:00", text)
+}
+
+// lenient reports whether time.Parse let something through that is not RFC 3339: an hour of one digit, a decimal comma, an
+// offset of a day.
+func lenient(text string, at time.Time) bool {
+	_, offset := at.Zone()
+	const day = 24 * 60 * 60
+	return text[len("2006-01-02T1")] == ':' || strings.Contains(text, ",") || offset <= -day || offset >= day
 }

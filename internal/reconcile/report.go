@@ -36,8 +36,13 @@ func (l *Loop) report(ctx context.Context, was, now standing) standing {
 	// Before endpoints are listed nothing is known of routes.
 	sighted := len(now.thought.snapshots) > 0
 	if sighted && (next.from.key == (key{}) || next.from != now.told.from) {
-		next.objects = l.statuses(now)
-		news = newStatuses(now.told.objects, next.objects)
+		fired := l.fired()
+		if next.from.key != (key{}) && next.from.but(now.told.from.runs) == now.told.from && len(fired) <= statusesAtOnce {
+			news = l.toldOfRuns(now, fired)
+		} else {
+			next.objects = l.statuses(now)
+			news = newStatuses(now.told.objects, next.objects)
+		}
 	}
 	if len(news) > statusesAtOnce {
 		// The rest comes with the passes that follow at once: endpoints must not wait for thousands of statuses.

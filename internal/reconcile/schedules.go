@@ -1,9 +1,12 @@
 package reconcile
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
+	"github.com/tidelock/tidelock/internal/apply"
 	"github.com/tidelock/tidelock/internal/desired"
 	"github.com/tidelock/tidelock/internal/schedule"
 )
@@ -23,6 +26,34 @@ func (l *Loop) runs() uint64 {
 	}
 	_, version := l.Schedules.Upcoming()
 	return version
+}
+
+// fired are the schedules whose standing changed since the last report.
+func (l *Loop) fired() []desired.Key {
+	if l.Schedules == nil {
+		return nil
+	}
+	return l.Schedules.News()
+}
+
+// toldOfRuns notes and returns the new statuses of some Ats, where nothing else is new: one that fires costs what it is, and
+// not what all others are. What was told belongs to the loop alone, and a report that fails forgets it.
+func (l *Loop) toldOfRuns(now standing, ats []desired.Key) []apply.ObjectStatus {
+	objects, entries, remarks := now.accepted.state.Objects, l.Cluster.Inventory().Entries, l.remarks(now)
+	some := map[desired.ID]toldOf{}
+	for _, k := range ats {
+		id := desired.ID{Group: v1alpha1.Group, Kind: v1alpha1.KindAt, Namespace: k.Namespace, Name: k.Name}
+		i, ok := slices.BinarySearchFunc(objects, id, func(o desired.Object, id desired.ID) int { return o.Compare(id) })
+		if !ok {
+			continue
+		}
+		if s, known := l.statusOf(now, &objects[i], entries[id], remarks); known {
+			some[id] = s
+		}
+	}
+	news := newStatuses(now.told.objects, some)
+	maps.Copy(now.told.objects, some)
+	return news
 }
 
 // runsOf returns how the schedule of an object stands; false where it has one and that is not known: the ledger is not read

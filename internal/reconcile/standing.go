@@ -205,6 +205,12 @@ type toldFrom struct {
 	refusals string
 }
 
+// but returns what it is with other runs.
+func (f toldFrom) but(runs uint64) toldFrom {
+	f.runs = runs
+	return f
+}
+
 // condition returns one of the conditions of a status; the time of its last transition is set where it is written.
 func condition(kind string, yes bool, reason, message string) metav1.Condition {
 	status := metav1.ConditionFalse

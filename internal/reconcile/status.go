@@ -27,28 +27,31 @@ func (l *Loop) statuses(now standing) map[desired.ID]toldOf {
 		if o.Group != v1alpha1.Group {
 			continue
 		}
-		entry := entries[o.ID]
-		if entry.UID == "" {
-			continue
+		if s, known := l.statusOf(now, o, entries[o.ID], remarks); known {
+			out[o.ID] = s
 		}
-		remark := remarks[desired.Source{Kind: o.Kind, Key: desired.Key{Namespace: o.Namespace, Name: o.Name}}]
-		message := bounded(strings.Join(remark.texts, "; "))
-		standing, known := l.runsOf(o)
-		if !known {
-			continue // what was reported before stays
-		}
-		status := apply.ObjectStatus{ID: o.ID, Status: l.specific(now.accepted, o, standing, v1alpha1.Status{
-			Phase:              remark.phase(),
-			Message:            message,
-			Commit:             entry.Commit,
-			ObservedGeneration: now.thought.view.Objects[o.ID].Generation,
-			Conditions: []metav1.Condition{
-				condition(v1alpha1.ConditionReady, len(remark.texts) == 0, remark.phase(), message),
-			},
-		})}
-		out[o.ID] = toldOf{uid: string(entry.UID), status: status}
 	}
 	return out
+}
+
+// statusOf is what one resource of ours shows of itself; false where that is not known: what was reported before stays.
+func (l *Loop) statusOf(now standing, o *desired.Object, entry apply.Entry, remarks map[desired.Source]remark) (toldOf, bool) {
+	standing, known := l.runsOf(o)
+	if !known || entry.UID == "" {
+		return toldOf{}, false
+	}
+	remark := remarks[desired.Source{Kind: o.Kind, Key: desired.Key{Namespace: o.Namespace, Name: o.Name}}]
+	message := bounded(strings.Join(remark.texts, "; "))
+	status := apply.ObjectStatus{ID: o.ID, Status: l.specific(now.accepted, o, standing, v1alpha1.Status{
+		Phase:              remark.phase(),
+		Message:            message,
+		Commit:             entry.Commit,
+		ObservedGeneration: now.thought.view.Objects[o.ID].Generation,
+		Conditions: []metav1.Condition{
+			condition(v1alpha1.ConditionReady, len(remark.texts) == 0, remark.phase(), message),
+		},
+	})}
+	return toldOf{uid: string(entry.UID), status: status}, true
 }
 
 // newStatuses are those that are not as they were told last, by ID.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -41,6 +42,7 @@ type Runner struct {
 	standings map[desired.Key]Standing
 	upcoming  []Upcoming
 	version   uint64
+	news      map[desired.Key]bool
 }
 
 // New returns a Runner that fires nothing yet.
@@ -48,7 +50,10 @@ func New(cfg Config) *Runner {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Runner{cfg: cfg, set: make(chan struct{}, 1), changed: make(chan struct{}, 1), standings: map[desired.Key]Standing{}}
+	return &Runner{
+		cfg: cfg, set: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+		standings: map[desired.Key]Standing{}, news: map[desired.Key]bool{},
+	}
 }
 
 // Set replaces the table of schedules. The list is shared and must not be changed. The same list again costs nothing.
@@ -84,6 +89,15 @@ func (r *Runner) Upcoming() ([]Upcoming, uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.upcoming, r.version
+}
+
+// News returns the schedules whose standing changed since it was called last, in no order: one caller keeps up with them.
+func (r *Runner) News() []desired.Key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := slices.Collect(maps.Keys(r.news))
+	clear(r.news)
+	return out
 }
 
 // Changed has room for one value, and holds it once a standing has changed.
@@ -167,10 +181,10 @@ func (t *tenure) publish() {
 		switch {
 		case !ok && shown:
 			delete(r.standings, k)
-			changed = true
+			changed, r.news[k] = true, true
 		case ok && (!shown || !now.equal(was)):
 			r.standings[k] = now
-			changed = true
+			changed, r.news[k] = true, true
 		}
 	}
 	clear(t.stale)

@@ -159,7 +159,7 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 		Source: in.source, Cluster: in.cluster, Proxies: in.proxies, World: in.world, Mocks: in.mocks,
 		Render: f.rendering(), Wake: wake, Schedules: in.runs,
 		Definitions: definitions, Version: version(), OneShot: proxies == nil, Hidden: hidden, Logger: in.log,
-		Metrics: reconcile.NewMetrics(in.metrics, in.proxies),
+		Metrics: reconcile.NewMetrics(in.metrics, in.proxies, in.runs),
 	})
 	return &in, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidelock/tidelock/internal/apply"
 	"github.com/tidelock/tidelock/internal/desired"
+	"github.com/tidelock/tidelock/internal/schedule"
 	"github.com/tidelock/tidelock/internal/xds"
 )
 
@@ -25,8 +26,8 @@ type Metrics struct {
 	corrected                 prometheus.Counter
 }
 
-// NewMetrics registers the metrics of one instance, those of its proxies among them.
-func NewMetrics(reg prometheus.Registerer, proxies *xds.Server) *Metrics {
+// NewMetrics registers the metrics of one instance, those of its proxies among them, and of its schedules where they fire.
+func NewMetrics(reg prometheus.Registerer, proxies *xds.Server, runs *schedule.Runner) *Metrics {
 	gauge := func(name, help string) prometheus.Gauge {
 		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 		reg.MustRegister(g)
@@ -64,6 +65,9 @@ func NewMetrics(reg prometheus.Registerer, proxies *xds.Server) *Metrics {
 	}
 	m.timers(reg)
 	reg.MustRegister(m.commits, m.corrected, proxyMetrics(proxies))
+	if runs != nil {
+		registerRuns(reg, runs)
+	}
 	return m
 }
 
@@ -166,6 +170,24 @@ func number(yes bool) float64 {
 
 func seconds(t time.Time) float64 {
 	return float64(t.UnixMilli()) / float64(time.Second/time.Millisecond)
+}
+
+// registerRuns has the tally of schedules asked when it is scraped.
+func registerRuns(reg prometheus.Registerer, runs *schedule.Runner) {
+	counter := func(name, help string, labels prometheus.Labels, of func(schedule.Tally) uint64) {
+		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels},
+			func() float64 { return float64(of(runs.Tally())) }))
+	}
+	const ended = "tidelock_schedule_firings_total"
+	counter("tidelock_schedule_starts_total", "Runs of schedules that were let go.", nil, func(t schedule.Tally) uint64 { return t.Started })
+	counter("tidelock_schedule_misses_total", "Instants that did not run and were reported.", nil, func(t schedule.Tally) uint64 { return t.Missed })
+	for outcome, of := range map[string]func(schedule.Tally) uint64{
+		"succeeded": func(t schedule.Tally) uint64 { return t.Succeeded },
+		"failed":    func(t schedule.Tally) uint64 { return t.Failed },
+		"deleted":   func(t schedule.Tally) uint64 { return t.Deleted },
+	} {
+		counter(ended, "Runs of schedules that ended, by outcome.", prometheus.Labels{"outcome": outcome}, of)
+	}
 }
 
 // proxyCollector asks the xDS server when it is scraped.

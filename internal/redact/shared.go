@@ -77,7 +77,8 @@ func (s *Shared) attr(a slog.Attr) slog.Attr {
 			return slog.String(a.Key, s.String(text))
 		}
 		return slog.Attr{Key: a.Key, Value: v}
-	default:
+	case slog.KindBool, slog.KindDuration, slog.KindFloat64, slog.KindInt64, slog.KindTime, slog.KindUint64, slog.KindLogValuer:
 		return slog.Attr{Key: a.Key, Value: v}
 	}
+	return a
 }

@@ -60,7 +60,7 @@ func BenchmarkFiring(b *testing.B) {
 					}
 					list = append(list, s)
 				}
-				d := start(b.Context(), p, nil, list...)
+				d := startWith(b.Context(), Config{Jobs: p, Sight: p, Ledger: p, Events: p}, list...)
 				for n := range firing {
 					between := begin.Add(time.Duration(n)*5*time.Millisecond + 2*time.Millisecond)
 					<-time.After(time.Until(between))

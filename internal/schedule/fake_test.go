@@ -342,20 +342,18 @@ type daemon struct {
 	done chan struct{}
 }
 
-// whole is all that a Runner works with.
-type whole interface {
-	Jobs
-	Sight
-	Ledger
-	Events
+// start begins a life; now is its wall clock.
+func start(ctx context.Context, c *cluster, now func() time.Time, schedules ...desired.Schedule) *daemon {
+	return startWith(ctx, Config{Jobs: c, Sight: c, Ledger: c, Events: c, Now: now}, schedules...)
 }
 
-// start begins a life; now is its wall clock.
-func start(ctx context.Context, c whole, now func() time.Time, schedules ...desired.Schedule) *daemon {
+// startWith begins a life of the instance "prod".
+func startWith(ctx context.Context, cfg Config, schedules ...desired.Schedule) *daemon {
 	ctx, cancel := context.WithCancel(ctx)
-	d := &daemon{done: make(chan struct{}), kill: cancel, Runner: New(Config{
-		Instance: "prod", Jobs: c, Sight: c, Ledger: c, Events: c, Logger: slog.New(slog.DiscardHandler), Now: now,
-	})}
+	if cfg.Instance = "prod"; cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	d := &daemon{done: make(chan struct{}), kill: cancel, Runner: New(cfg)}
 	d.Set(schedules)
 	go func() {
 		defer close(d.done)

@@ -145,9 +145,11 @@ func (t *tenure) resumed(ctx context.Context, r *record, c *claim, job Job, err 
 	t.book.touch(r)
 	t.stale[r.key()] = true
 	if err != nil {
+		t.runner.count(func(n *Tally) { n.Deleted++ })
 		t.event(ctx, Event{At: r.key(), Reason: ReasonFailed, Warning: true, Note: "Job " + job.Name + " for " + stamp(c.At) + " was deleted"})
 		return
 	}
+	t.runner.count(func(n *Tally) { n.Started++ })
 	t.log().InfoContext(ctx, "fired", slog.String("at", r.key().String()), slog.String("instant", stamp(c.At)),
 		slog.String("job", job.Name), slog.Duration("after", t.now().Sub(c.At)))
 	t.event(ctx, Event{At: r.key(), Reason: ReasonFired, Note: "Job " + job.Name + " for " + stamp(c.At)})
@@ -222,6 +224,7 @@ func (t *tenure) toldOf(ctx context.Context, r *record, m Missed, err error) {
 		return
 	}
 	r.telling, r.untold = false, 0
+	t.runner.count(func(n *Tally) { n.Missed += uint64(max(m.Count, 0)) })
 	for i := range r.Misses {
 		if o := &r.Misses[i]; !o.Told && o.From.Equal(m.From) && o.Until.Equal(m.Until) {
 			o.Told = true

@@ -81,6 +81,7 @@ func (t *tenure) gone(ctx context.Context, j Job) {
 	}
 	if last := r.Last; last != nil && last.UID == j.UID && last.Outcome == Running && j.Outcome == Running {
 		last.Outcome, last.Finished = Deleted, t.now()
+		t.runner.count(func(n *Tally) { n.Deleted++ })
 		t.book.touch(r)
 	}
 	t.rouse(ctx, r)
@@ -121,6 +122,13 @@ func (t *tenure) settle(ctx context.Context, r *record, j, was Job) {
 
 // ended notes how a run ended.
 func (t *tenure) ended(ctx context.Context, r *record, j Job) {
+	t.runner.count(func(n *Tally) {
+		if j.Outcome == Failed {
+			n.Failed++
+		} else {
+			n.Succeeded++
+		}
+	})
 	if last := r.Last; last != nil && last.UID == j.UID {
 		last.Outcome, last.Started, last.Finished, last.Reason = j.Outcome, j.Started, j.Finished, t.hide(j.Reason)
 		t.book.touch(r)

@@ -56,7 +56,9 @@ func TestAnAtFiresForAnAccountOfOneNamespace(t *testing.T) {
 	// A minute begins in a second: the clock is set so.
 	ahead := time.Until(time.Now().Truncate(time.Minute).Add(time.Minute - time.Second))
 	ctx, cancel := context.WithTimeout(t.Context(), testPatience)
-	d := start(ctx, kube, func() time.Time { return time.Now().Add(ahead) }, s)
+	d := startWith(ctx, Config{
+		Jobs: kube, Sight: kube, Ledger: kube, Events: kube, Now: func() time.Time { return time.Now().Add(ahead) },
+	}, s)
 	defer d.end()
 	defer cancel()
 	last := func() *Run {
@@ -129,7 +131,7 @@ func grant(t *testing.T, c client.Client, file, namespace string) {
 		o := read(t, []byte(doc))
 		if subjects, ok, _ := unstructured.NestedSlice(o.Object, "subjects"); ok {
 			for _, s := range subjects {
-				s.(map[string]any)["namespace"] = namespace //nolint:forcetypeassert // a file of ours
+				s.(map[string]any)["namespace"] = namespace
 			}
 			o.Object["subjects"] = subjects
 		}

@@ -43,6 +43,7 @@ type Runner struct {
 	upcoming  []Upcoming
 	version   uint64
 	news      map[desired.Key]bool
+	tally     Tally
 }
 
 // New returns a Runner that fires nothing yet.
@@ -98,6 +99,20 @@ func (r *Runner) News() []desired.Key {
 	out := slices.Collect(maps.Keys(r.news))
 	clear(r.news)
 	return out
+}
+
+// Tally returns what was done since the Runner was made.
+func (r *Runner) Tally() Tally {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tally
+}
+
+// count changes the tally.
+func (r *Runner) count(change func(*Tally)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.tally)
 }
 
 // Changed has room for one value, and holds it once a standing has changed.

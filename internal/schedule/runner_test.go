@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,6 +154,9 @@ func TestWhileARunGoesOn(t *testing.T) {
 				if runs, misses := c.runs(t, "a"), c.missesOf("a"); len(runs) != tc.runs || len(misses) != tc.misses || len(c.jobs) != tc.left {
 					t.Errorf("runs %q, misses %q, %d Jobs", runs, misses, len(c.jobs))
 				}
+				if got := d.Tally(); got.Started != uint64(tc.runs) || got.Missed != uint64(tc.misses) {
+					t.Errorf("the tally is %+v", got)
+				}
 			})
 		})
 	}
@@ -200,6 +204,9 @@ func TestWhatAScheduleShows(t *testing.T) {
 		if diff := cmp.Diff([]string{ReasonFired, ReasonFailed}, reasons); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
+		if diff := cmp.Diff(Tally{Started: 1, Failed: 1}, d.Tally()); diff != "" {
+			t.Errorf("tally (-want +got):\n%s", diff)
+		}
 		next, _ := d.Upcoming()
 		if diff := cmp.Diff([]Upcoming{{Key: key("b"), At: time.Date(2000, 1, 2, 0, 0, 0, 0, time.UTC)}}, next); diff != "" {
 			t.Errorf("upcoming (-want +got):\n%s", diff)
@@ -219,6 +226,41 @@ func TestNoInstantNoRequest(t *testing.T) {
 		until(t, "2000-01-31T00:00:00")
 		if len(c.requests) > 0 {
 			t.Errorf("made %v in a month without an instant", c.requests)
+		}
+		d.end()
+	})
+}
+
+// A date that comes every four years, and one that never does, leave the clock alone: nothing fires, however often the same
+// is set again.
+func TestARareDateIsNoWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		var looks atomic.Int64
+		now := func() time.Time {
+			looks.Add(1)
+			return time.Now()
+		}
+		until(t, "2000-03-01T00:30:00")
+		list := func() []desired.Schedule {
+			return []desired.Schedule{at("feb29", "0 0 29 2 *"), at("feb31", "0 0 31 2 *")}
+		}
+		d := start(t.Context(), c, now, list()...)
+		for range 5 {
+			<-time.After(time.Second)
+			d.Set(list())
+		}
+		<-time.After(time.Minute)
+		looks.Store(0)
+		clear(c.requests)
+		until(t, "2000-03-02T00:30:00")
+		if n := looks.Load(); n > 3*24*60*60/int64(glance.Seconds()) || len(c.requests) > 0 {
+			t.Errorf("looked %d times at the clock in a day, and asked for %v", n, c.requests)
+		}
+		s, _ := d.Standing(key("feb29"))
+		if want := time.Date(2004, 2, 29, 0, 0, 0, 0, time.UTC); !s.Next.Equal(want) || len(c.runs(t, "feb29"))+len(c.runs(t, "feb31")) > 0 {
+			t.Errorf("next %s, want %s; runs %v", s.Next, want, c.began)
 		}
 		d.end()
 	})

@@ -2,14 +2,12 @@ package schedule
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 
-	"github.com/tidelock/tidelock/internal/desired"
 	"github.com/tidelock/tidelock/internal/redact"
 )
 
@@ -30,16 +28,10 @@ func TestNoSecretIsTold(t *testing.T) {
 		}
 		hidden, logs := &redact.Shared{}, &bytes.Buffer{}
 		hidden.Set(redact.New(secret))
-		ctx, cancel := context.WithCancel(t.Context())
-		d := &daemon{done: make(chan struct{}), kill: cancel, Runner: New(Config{
-			Instance: "prod", Jobs: c, Sight: c, Ledger: c, Events: c, Hidden: hidden,
+		d := startWith(t.Context(), Config{
+			Jobs: c, Sight: c, Ledger: c, Events: c, Hidden: hidden,
 			Logger: slog.New(hidden.Handler(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))),
-		})}
-		d.Set([]desired.Schedule{at("a", "0 * * * *")})
-		go func() {
-			defer close(d.done)
-			_ = d.Run(ctx)
-		}()
+		}, at("a", "0 * * * *"))
 		until(t, "2000-01-01T01:30:00")
 		c.mu.Lock()
 		c.fault = func(op string) (bool, error) {

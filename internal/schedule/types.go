@@ -74,6 +74,14 @@ type Upcoming struct {
 	At time.Time
 }
 
+// Tally counts what a Runner did since it was made.
+type Tally struct {
+	// Started are runs that were let go; those that ended are counted by how, also where an earlier life had let them go.
+	Started, Succeeded, Failed, Deleted uint64
+	// Missed are instants that did not run, once they are reported.
+	Missed uint64
+}
+
 // Job is a Job as far as schedules care.
 type Job struct {
 	desired.Key

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,7 @@ type daemon struct {
 	xdsPort    int
 	webPort    int
 	extra      []string
+	env        []string // beside the test's own
 
 	cmd  *exec.Cmd
 	log  *logBuffer
@@ -82,6 +84,7 @@ func (d *daemon) launch(t *testing.T) {
 		"--xds-address", fmt.Sprintf("127.0.0.1:%d", d.xdsPort), "--web-address", fmt.Sprintf("127.0.0.1:%d", d.webPort),
 	}, d.extra...)
 	d.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
+	d.cmd.Env = append(os.Environ(), d.env...)
 	d.log, d.done = &logBuffer{}, make(chan struct{})
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

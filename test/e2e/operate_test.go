@@ -87,7 +87,7 @@ func TestMetricsOfADaemon(t *testing.T) {
 		"tidelock_leader 1", "tidelock_ready 1", `tidelock_xds_proxies{state="current"} 1`, `tidelock_xds_acks_total{type="Cluster"} 1`,
 		`tidelock_xds_nacks_total{type="Listener"} 0`, `tidelock_commit_timestamp_seconds{commit="live"} `,
 		`tidelock_api_requests_total{code="201",dry_run="false",verb="apply"} `, `tidelock_pass_step_duration_seconds_count{step="apply"} `,
-		"tidelock_drift_corrections_total 0", "go_goroutines ", "process_resident_memory_bytes ",
+		"tidelock_drift_corrections_total 0", `tidelock_schedule_firings_total{outcome="succeeded"} 0`, "tidelock_schedule_misses_total 0", "go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		d.eventually(t, want, func(ctx context.Context) error {
 			page, err := scrape(ctx)

@@ -16,18 +16,22 @@ const (
 	ReasonAccepted = "Accepted"
 	ReasonRejected = "Rejected"
 	ReasonPruned   = "Pruned"
+
+	ReasonStalled       = "Stalled"
+	ReasonContested     = "Contested"
+	ReasonProxyRejected = "ProxyRejected"
 )
 
-// Event writes an event on the instance's Sync, which `kubectl describe` shows. A rejection is a warning. The message must
-// hold no secret; it is cut at what the API server takes.
+// Event writes an event on the instance's Sync, which `kubectl describe` shows. What was taken or done is normal, all else a
+// warning. The message must hold no secret; it is cut at what the API server takes.
 func (c *Cluster) Event(ctx context.Context, reason, message string) error {
 	const most = 1000
 	if len(message) > most {
 		message = message[:most] + "…"
 	}
-	kind := corev1.EventTypeNormal
-	if reason == ReasonRejected {
-		kind = corev1.EventTypeWarning
+	kind := corev1.EventTypeWarning
+	if reason == ReasonAccepted || reason == ReasonPruned {
+		kind = corev1.EventTypeNormal
 	}
 	e := &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: c.cfg.Namespace, GenerateName: c.cfg.Owner + "-"},

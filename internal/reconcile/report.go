@@ -92,19 +92,11 @@ func (l *Loop) fromOf(now standing) toldFrom {
 	return from
 }
 
-// events tells what kubectl describe shows of the instance: commits taken and refused, and what was deleted.
+// events tells what kubectl describe shows of the instance.
 func (l *Loop) events(ctx context.Context, was, now standing) {
 	var errs []error
-	if now.accepted.rev.Commit != was.accepted.rev.Commit {
-		errs = append(errs, l.Cluster.Event(ctx, apply.ReasonAccepted, l.hide(now.accepted.rev.String()+" "+now.accepted.rev.Subject)))
-	}
-	if newlyRefused(was, now) {
-		text := fmt.Sprintf("%s is refused: %s", now.refused.rev, now.refused.err)
-		errs = append(errs, l.Cluster.Event(ctx, apply.ReasonRejected, l.hide(text)))
-	}
-	if len(now.result.Pruned) > 0 {
-		text := strings.Join(lines(now.result.Pruned), ", ")
-		errs = append(errs, l.Cluster.Event(ctx, apply.ReasonPruned, l.hide(text)))
+	for _, h := range eventsOf(was, now, l.now()) {
+		errs = append(errs, l.Cluster.Event(ctx, h.reason, l.hide(h.text)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		l.log.DebugContext(ctx, "event not written", l.errorAttr(err))

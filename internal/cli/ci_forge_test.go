@@ -58,7 +58,9 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body := r.FormValue("body")
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
-		var in struct{ Body string }
+		var in struct {
+			Body string `json:"body"`
+		}
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return

@@ -55,12 +55,12 @@ func TestAReviewAsJSONIsAsItsSchemaSays(t *testing.T) {
 
 // definition is one object of the schema.
 type definition struct {
-	Description string
-	Required    []string
+	Description string   `json:"description"`
+	Required    []string `json:"required"`
 	Properties  map[string]struct {
-		Description string
+		Description string `json:"description"`
 		Ref         string `json:"$ref"`
-	}
+	} `json:"properties"`
 }
 
 // Every field that is written is described, required where it is always there, and nothing else is described.

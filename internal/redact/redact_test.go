@@ -41,6 +41,14 @@ func TestAValueIsHiddenInEveryFormThatItTakes(t *testing.T) {
 			reason: "an object is printed as JSON",
 			values: []string{"a\"b\nc-long"}, text: `{"k":"a\"b\nc-long"}`, want: `{"k":"***"}`,
 		},
+		"inside a longer text in base64": {
+			reason: "a header of basic authentication holds user and password as one",
+			values: []string{"hunter22-horse"}, text: "got Ym9iOmh1bnRlcjIyLWhvcnNl", want: "got Ym9iOm***",
+		},
+		"in hex": {
+			reason: "a checksum's printer shows bytes so",
+			values: []string{"hunter22"}, text: "68756e7465723232", want: "***",
+		},
 		"too short to hide": {
 			reason: "a message without its 1s says nothing any more, and shows what was hidden",
 			values: []string{"1", "on"}, text: "line 1: on", want: "line 1: on",

@@ -13,6 +13,8 @@ func TestWhatLooksLikeASecretIsHidden(t *testing.T) {
 		"redis://:SECRETSECRET@cache":                                              "redis://:***@cache",
 		"https://SECRETSECRETSECRETSECRET@github.com/x":                            "https://***@github.com/x",
 		"a https://u:SECRETSECRET@h/p and https://v:SECRETSECRET@h/p":              "a https://u:***@h/p and https://v:***@h/p",
+		"cart --db-password=SECRET --port=80":                                      "cart --db-password=*** --port=80",
+		"https://a.test/?x=1&access_token=SECRET&y=2":                              "https://a.test/?x=1&access_token=***&y=2",
 		"Authorization: Bearer SECRETSECRET":                                       "Authorization: Bearer ***",
 		"authorization: basic U0VDUkVUU0VDUkVUSECRET==":                            "authorization: basic ***",
 		"-----BEGIN RSA PRIVATE KEY-----\nSECRET\n-----END RSA PRIVATE KEY-----\n": "***\n",

@@ -68,7 +68,8 @@ func Of(in Input) Diff {
 		d.steps(o.changes)
 		t := traffic(in.Base.State, in.Head.State)
 		d.Traffic = t.entries()
-		d.Time = timings(in.Base.State.Schedules, in.Head.State.Schedules, in.Now)
+		d.Time = append(timings(in.Base.State.Schedules, in.Head.State.Schedules, in.Now),
+			stepsAhead(in.Base.State, in.Head.State, in.Now)...)
 		d.Reach = reach(in.Changes, t)
 	}
 	d.fill()

@@ -69,8 +69,17 @@ func Summary(d Diff) string {
 	if n := len(d.Reach.Hosts); n > 0 {
 		parts = append(parts, "traffic of "+plural(n, "host")+" changes")
 	}
-	if n := len(d.Time); n > 0 {
+	steps := 0
+	for _, t := range d.Time {
+		if strings.HasPrefix(t.Subject, ofSplit) {
+			steps++
+		}
+	}
+	if n := len(d.Time) - steps; n > 0 {
 		parts = append(parts, plural(n, "schedule"))
+	}
+	if steps > 0 {
+		parts = append(parts, plural(steps, "step")+" of splits")
 	}
 	if !d.Changed && len(d.Refused) == 0 {
 		parts = append(parts, "no changes")

@@ -92,9 +92,10 @@ func TestDeployFollowsARepository(t *testing.T) {
 				t.Errorf("a Secret that left the repository: got %v, want not found", err)
 			}
 			if declared != "" {
-				d.settled(t, r.push(t, files{
+				r.push(t, files{
 					"mock.yaml": "", "route.yaml": "", "at.yaml": "", "ns.yaml": "", "rest.yaml": configMap(d.namespace, "rest", "1"),
-				}))
+				})
+				d.deleting(t, workload)
 			}
 			d.hasAllRights(t, node)
 		})
@@ -195,6 +196,19 @@ func (d *daemon) atRan(t *testing.T, namespace string) {
 			}
 		}
 		return errors.Join(err, fmt.Errorf("none among %d", len(events.Items)))
+	})
+}
+
+// deleting waits until a namespace is on its way out; its end takes as long as the last pod in it.
+func (d *daemon) deleting(t *testing.T, namespace string) {
+	t.Helper()
+	d.eventually(t, "the deletion of namespace "+namespace, func(ctx context.Context) error {
+		var ns corev1.Namespace
+		err := d.client.Get(ctx, client.ObjectKey{Name: namespace}, &ns)
+		if err == nil && ns.DeletionTimestamp == nil {
+			err = errors.New("it stays")
+		}
+		return client.IgnoreNotFound(err)
 	})
 }
 

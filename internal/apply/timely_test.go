@@ -31,7 +31,7 @@ func TestARequestThatIsNotAnsweredEndsAndAWatchDoesNot(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	cl := &http.Client{Transport: timely{next: http.DefaultTransport, limit: limit}}
+	cl := &http.Client{Transport: timely{next: &http.Transport{}, limit: limit}}
 	ask := func(path string) (string, error) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
 		if err != nil {

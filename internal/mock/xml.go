@@ -13,18 +13,18 @@ import (
 // writeXML writes a value as an XML document, as the xml objects of its schema say (OpenAPI 3.1, section 4.8.26).
 func writeXML(root, schema, value *openapi.Node) []byte {
 	w := xmlWriter{root: root}
-	w.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n")
+	w.out.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n")
 	if name := w.rootName(schema); value.Kind() == openapi.Array {
 		w.wrapped(name, itemName(root, schema, "item"), schema, value)
 	} else {
 		w.element(name, schema, value)
 	}
-	return w.Bytes()
+	return w.out.Bytes()
 }
 
 // xmlWriter writes elements.
 type xmlWriter struct {
-	bytes.Buffer
+	out  bytes.Buffer
 	root *openapi.Node
 }
 
@@ -47,7 +47,7 @@ func (w *xmlWriter) element(name string, schema, value *openapi.Node) {
 			w.attribute(cmp.Or(w.shape(p, "name").Text(), name), p, item)
 		}
 	}
-	w.WriteByte('>')
+	w.out.WriteByte('>')
 	for name, item := range value.Members() {
 		if p := propertyOf(w.root, schema, name); !w.shape(p, "attribute").IsTrue() {
 			w.property(name, p, item)
@@ -57,7 +57,7 @@ func (w *xmlWriter) element(name string, schema, value *openapi.Node) {
 		w.element(itemName(w.root, schema, "item"), itemsOf(w.root, schema), item)
 	}
 	w.text(value)
-	w.WriteString("</" + tag + ">")
+	w.out.WriteString("</" + tag + ">")
 }
 
 // open begins a start tag, and returns the name that it has.
@@ -67,7 +67,7 @@ func (w *xmlWriter) open(name string, schema *openapi.Node) string {
 		prefix = xmlName(prefix)
 		tag = prefix + ":" + tag
 	}
-	w.WriteString("<" + tag)
+	w.out.WriteString("<" + tag)
 	if space := w.shape(schema, "namespace").Text(); space != "" {
 		declared := "xmlns"
 		if prefix != "" {
@@ -91,9 +91,9 @@ func (w *xmlWriter) attribute(name string, schema, value *openapi.Node) {
 }
 
 func (w *xmlWriter) quoted(name, text string) {
-	w.WriteString(" " + name + `="`)
-	_ = xml.EscapeText(w, []byte(text)) // a Buffer takes every write
-	w.WriteByte('"')
+	w.out.WriteString(" " + name + `="`)
+	_ = xml.EscapeText(&w.out, []byte(text)) // a Buffer takes every write
+	w.out.WriteByte('"')
 }
 
 // property writes the element of a property, or those of a list's items, which stand in an element of their own only where
@@ -112,9 +112,9 @@ func (w *xmlWriter) property(name string, schema, value *openapi.Node) {
 
 func (w *xmlWriter) wrapped(name, item string, schema, value *openapi.Node) {
 	tag := w.open(name, schema)
-	w.WriteByte('>')
+	w.out.WriteByte('>')
 	w.items(item, schema, value)
-	w.WriteString("</" + tag + ">")
+	w.out.WriteString("</" + tag + ">")
 }
 
 func (w *xmlWriter) items(name string, schema, value *openapi.Node) {
@@ -134,7 +134,7 @@ func itemName(root, schema *openapi.Node, otherwise string) string {
 func (w *xmlWriter) text(value *openapi.Node) {
 	switch value.Kind() {
 	case openapi.String, openapi.Number, openapi.Bool:
-		_ = xml.EscapeText(w, []byte(value.Text())) // a Buffer takes every write
+		_ = xml.EscapeText(&w.out, []byte(value.Text())) // a Buffer takes every write
 	case openapi.Absent, openapi.Null, openapi.Array, openapi.Object:
 	}
 }

@@ -22,7 +22,7 @@ func TestEachInstantRunsOnceOrIsReported(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(*lives) {
 		synctest.Test(t, func(t *testing.T) {
-			h := &history{r: rand.New(rand.NewPCG(seed, 0)), c: newCluster()}
+			h := &history{r: rand.New(rand.NewPCG(seed, 0)), faults: rand.New(rand.NewPCG(seed, 1)), c: newCluster()}
 			h.live(t)
 			if t.Failed() {
 				t.Fatalf("seed %d", seed)
@@ -41,6 +41,8 @@ type history struct {
 	kill  func()        // ends the present life at the request that comes when fuse is 0
 	fuse  int
 	calm  bool
+	// faults are drawn by requests, under mu; r belongs to the test.
+	faults *rand.Rand
 }
 
 func (h *history) now() time.Time {
@@ -58,9 +60,9 @@ func (h *history) fault(string) (bool, error) {
 	}
 	if h.fuse--; h.fuse == 0 {
 		h.kill()
-		return h.r.IntN(2) == 0, context.Canceled
+		return h.faults.IntN(2) == 0, context.Canceled
 	}
-	switch h.r.IntN(12) {
+	switch h.faults.IntN(12) {
 	case 0:
 		return false, errors.New("the server is on fire (503)")
 	case 1:

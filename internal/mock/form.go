@@ -26,24 +26,58 @@ func (f *fields) add(name string, value *openapi.Node) {
 func (m *mediaRule) checkForm(k *check) {
 	pairs := pairsOf(nil, k.body.String())
 	var form fields
-	for i, p := range pairs {
-		if slices.ContainsFunc(pairs[:i], func(q pair) bool { return q.name == p.name }) {
+	done := map[string]bool{}
+	for i := range pairs {
+		name := m.property(k, pairs[i].name)
+		if done[name] {
 			continue
 		}
-		var raws []string
-		for _, q := range pairs[i:] {
-			if q.name == p.name {
-				raws = append(raws, q.raw)
-			}
-		}
-		value, err := m.field(k, p.name, raws)
+		done[name] = true
+		value, err := m.fieldOf(k, name, pairs[i:])
 		if err != nil {
-			k.violation(inBody, "", "/"+p.name, err.Error())
+			k.violation(inBody, "", "/"+name, err.Error())
 			return
 		}
-		form.add(p.name, value)
+		form.add(name, value)
 	}
 	k.fits(inBody, "", m.schema, []*openapi.Node{openapi.MapOf(form.names, form.values)})
+}
+
+// property is the one that a field belongs to: itself, or the object or list that it is written into with brackets, as
+// metadata[order]=7 and items[0][price]=9 are.
+func (m *mediaRule) property(k *check, name string) string {
+	base, _, bracketed := strings.Cut(name, "[")
+	if !bracketed || declaredOf(k.root, m.schema, name) != nil {
+		return name
+	}
+	if p := declaredOf(k.root, m.schema, base); p == nil || typesIn(k.root, p, 0)&(isObject|isArray) == 0 {
+		return name
+	}
+	return base
+}
+
+// fieldOf returns the value of a property from the fields that belong to it.
+func (m *mediaRule) fieldOf(k *check, name string, pairs []pair) (*openapi.Node, error) {
+	var raws []string
+	tree := &deep{}
+	for _, p := range pairs {
+		switch rest, _ := strings.CutPrefix(p.name, name); {
+		case p.name == name:
+			raws = append(raws, p.raw)
+		case strings.HasPrefix(rest, "[") && m.property(k, p.name) == name:
+			text, err := unescapeQuery(p.raw)
+			if err == nil {
+				err = tree.add(rest, text)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	if raws == nil {
+		return tree.node(k, propertyOf(k.root, m.schema, name)), nil
+	}
+	return m.field(k, name, raws)
 }
 
 // field reads the values of one name, as its encoding has it.

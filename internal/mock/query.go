@@ -3,6 +3,7 @@ package mock
 import (
 	"errors"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/tidelock/tidelock/internal/openapi"
@@ -222,9 +223,27 @@ func (d *deep) node(k *check, schema *openapi.Node) *openapi.Node {
 		v, _ := k.value(schema, d.texts, verbatim) // a text that is as it is can always be read
 		return v
 	}
+	list := d.isList() && typesIn(k.root, schema, 0)&isArray != 0
 	values := make([]*openapi.Node, len(d.names))
 	for i, name := range d.names {
-		values[i] = d.children[i].node(k, propertyOf(k.root, schema, name))
+		child := itemsOf(k.root, schema)
+		if !list {
+			child = propertyOf(k.root, schema, name)
+		}
+		values[i] = d.children[i].node(k, child)
+	}
+	if list {
+		return openapi.ListOf(values...)
 	}
 	return openapi.MapOf(d.names, values)
+}
+
+// isList reports whether the names are the places in a list: [0], [1], in their order.
+func (d *deep) isList() bool {
+	for i, name := range d.names {
+		if name != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return true
 }

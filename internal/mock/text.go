@@ -159,8 +159,7 @@ func member(root, schema *openapi.Node, find func(*openapi.Node) *openapi.Node, 
 
 // propertyOf returns the schema of a property; nil where there is none.
 func propertyOf(root, schema *openapi.Node, name string) *openapi.Node {
-	p := member(root, schema, func(s *openapi.Node) *openapi.Node { return s.Member("properties").Member(name) }, 0)
-	if p != nil {
+	if p := declaredOf(root, schema, name); p != nil {
 		return p
 	}
 	return member(root, schema, func(s *openapi.Node) *openapi.Node {
@@ -169,6 +168,11 @@ func propertyOf(root, schema *openapi.Node, name string) *openapi.Node {
 		}
 		return nil
 	}, 0)
+}
+
+// declaredOf returns the schema of a property that is named.
+func declaredOf(root, schema *openapi.Node, name string) *openapi.Node {
+	return member(root, schema, func(s *openapi.Node) *openapi.Node { return s.Member("properties").Member(name) }, 0)
 }
 
 func itemsOf(root, schema *openapi.Node) *openapi.Node {

@@ -160,12 +160,7 @@ func (c *caller) body(declared *openapi.Node) (contentType string, body []byte, 
 			}
 			form := url.Values{}
 			for key, item := range value.Members() {
-				for _, element := range item.Elements() {
-					form.Add(key, flat(element))
-				}
-				if item.Kind() != openapi.Array {
-					form.Set(key, flat(item))
-				}
+				intoForm(form, key, media.Member("encoding").Member(key).Member("style").Text() == "deepObject", item)
 			}
 			return name, []byte(form.Encode()), nil
 		}
@@ -174,6 +169,28 @@ func (c *caller) body(declared *openapi.Node) (contentType string, body []byte, 
 		return name, []byte("text"), nil
 	}
 	return "", nil, nil
+}
+
+// intoForm writes a property: with brackets where its encoding says so; else an object as JSON, and a list as fields of one name.
+func intoForm(form url.Values, key string, deep bool, item *openapi.Node) {
+	switch {
+	case deep && item.Kind() == openapi.Object:
+		for name, part := range item.Members() {
+			intoForm(form, key+"["+name+"]", deep, part)
+		}
+	case deep && item.Kind() == openapi.Array:
+		for i, part := range item.Elements() {
+			intoForm(form, fmt.Sprintf("%s[%d]", key, i), deep, part)
+		}
+	case item.Kind() == openapi.Object:
+		form.Set(key, string(item.JSON()))
+	case item.Kind() == openapi.Array:
+		for _, part := range item.Elements() {
+			form.Add(key, flat(part))
+		}
+	default:
+		form.Set(key, item.Text())
+	}
 }
 
 // credentials adds what the security of the operation asks for.

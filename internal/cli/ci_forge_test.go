@@ -89,6 +89,20 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// begin says what stands there before the pipeline runs.
+func (f *forge) begin(comments []comment) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.comments = comments
+}
+
+// seen returns the comments, and the requests that were made.
+func (f *forge) seen() ([]comment, []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.comments), slices.Clone(f.requests)
+}
+
 func (f *forge) list(w http.ResponseWriter, q url.Values) {
 	const perPage = 2
 	page := f.comments

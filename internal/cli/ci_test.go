@@ -82,7 +82,8 @@ func TestASnippetCommentsOnAPullRequest(t *testing.T) {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					r := newCIRun(t, c.head)
-					r.forge.comments, r.fork = c.before, c.fork
+					r.forge.begin(c.before)
+					r.fork = c.fork
 					if c.base != "" {
 						r.base = c.base
 					}
@@ -104,7 +105,8 @@ func checkComments(t *testing.T, r *ciRun, before []comment, want string) {
 	t.Helper()
 	var ours []string
 	others := 0
-	for _, c := range r.forge.comments {
+	comments, requests := r.forge.seen()
+	for _, c := range comments {
 		if c.author == "github-actions[bot]" {
 			ours = append(ours, c.body)
 			continue
@@ -118,7 +120,7 @@ func checkComments(t *testing.T, r *ciRun, before []comment, want string) {
 	case want == "" && len(ours) > 0:
 		t.Errorf("comments %q, want none", ours)
 	case want != "" && (len(ours) != 1 || !strings.HasPrefix(ours[0], diff.Marker+"\n") || !strings.Contains(ours[0], want)):
-		t.Errorf("comments %q, want one with %q (requests: %q)", ours, want, r.forge.requests)
+		t.Errorf("comments %q, want one with %q (requests: %q)", ours, want, requests)
 	}
 }
 

@@ -55,6 +55,15 @@ func newCluster() *cluster {
 	}
 }
 
+// asked returns the requests since it was last called, by what they do.
+func (c *cluster) asked() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked := maps.Clone(c.requests)
+	clear(c.requests)
+	return asked
+}
+
 // request runs one request under the lock, as far as the fault lets it.
 func (c *cluster) request(ctx context.Context, op string, do func() error) error {
 	if ctx.Err() != nil {

@@ -222,10 +222,10 @@ func TestNoInstantNoRequest(t *testing.T) {
 		c := newCluster()
 		d := start(t.Context(), c, nil, at("a", "0 0 1 1 *"))
 		until(t, "2000-01-01T00:00:10")
-		clear(c.requests)
+		c.asked()
 		until(t, "2000-01-31T00:00:00")
-		if len(c.requests) > 0 {
-			t.Errorf("made %v in a month without an instant", c.requests)
+		if asked := c.asked(); len(asked) > 0 {
+			t.Errorf("made %v in a month without an instant", asked)
 		}
 		d.end()
 	})
@@ -253,10 +253,10 @@ func TestARareDateIsNoWork(t *testing.T) {
 		}
 		<-time.After(time.Minute)
 		looks.Store(0)
-		clear(c.requests)
+		c.asked()
 		until(t, "2000-03-02T00:30:00")
-		if n := looks.Load(); n > 3*24*60*60/int64(glance.Seconds()) || len(c.requests) > 0 {
-			t.Errorf("looked %d times at the clock in a day, and asked for %v", n, c.requests)
+		if n, asked := looks.Load(), c.asked(); n > 3*24*60*60/int64(glance.Seconds()) || len(asked) > 0 {
+			t.Errorf("looked %d times at the clock in a day, and asked for %v", n, asked)
 		}
 		s, _ := d.Standing(key("feb29"))
 		if want := time.Date(2004, 2, 29, 0, 0, 0, 0, time.UTC); !s.Next.Equal(want) || len(c.runs(t, "feb29"))+len(c.runs(t, "feb31")) > 0 {
@@ -403,22 +403,22 @@ func TestAClockThatJumps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
-		var wrong time.Duration
-		d := start(t.Context(), c, func() time.Time { return time.Now().Add(wrong) }, at("a", "*/10 * * * *"))
+		var wrong atomic.Int64
+		d := start(t.Context(), c, func() time.Time { return time.Now().Add(time.Duration(wrong.Load())) }, at("a", "*/10 * * * *"))
 		until(t, "2000-01-01T00:15:00")
-		wrong = time.Hour
+		wrong.Store(int64(time.Hour))
 		until(t, "2000-01-01T00:16:00")
 		if diff := cmp.Diff([]string{"01-01T00:10:00", "01-01T01:10:00"}, c.runs(t, "a")); diff != "" {
 			t.Errorf("after a jump of an hour (-want +got):\n%s", diff)
 		}
-		wrong = 0
+		wrong.Store(0)
 		until(t, "2000-01-01T01:21:00")
 		if diff := cmp.Diff([]string{"01-01T00:10:00", "01-01T01:10:00", "01-01T01:20:00"}, c.runs(t, "a")); diff != "" {
 			t.Errorf("after the way back (-want +got):\n%s", diff)
 		}
-		wrong = 1000 * 24 * time.Hour
+		wrong.Store(int64(1000 * 24 * time.Hour))
 		until(t, "2000-01-01T01:22:00")
-		wrong = 0
+		wrong.Store(0)
 		until(t, "2000-01-01T01:41:00")
 		d.end()
 		want := []string{"01-01T00:10:00", "01-01T01:10:00", "01-01T01:20:00", "01-01T01:30:00", "01-01T01:40:00", "09-27T01:20:00"}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"time"
 )
 
@@ -27,6 +28,8 @@ type daemon struct {
 	stdin  io.WriteCloser
 	events *json.Decoder
 	log    string
+	// telling is held from a command to the event that confirms it.
+	telling sync.Mutex
 }
 
 // event is a line that localcluster prints.
@@ -89,6 +92,8 @@ func (d *daemon) next(wanted string) (event, error) {
 
 // tell sends a command and waits for the event that confirms it.
 func (d *daemon) tell(command, wanted string) error {
+	d.telling.Lock()
+	defer d.telling.Unlock()
 	if _, err := fmt.Fprintln(d.stdin, command); err != nil {
 		return fmt.Errorf("tell localcluster to %s: %w", command, err)
 	}

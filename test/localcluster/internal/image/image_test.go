@@ -86,7 +86,7 @@ func TestAProgramHasItsLibrariesBesideIt(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, data, 0o700); err != nil { //nolint:gosec // it is run
+		if err := os.WriteFile(path, data, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tidelock/tidelock/internal/openapi"
+	"github.com/tidelock/tidelock/internal/openapi/sample"
 )
 
 // answer makes a response ready.
@@ -18,7 +19,7 @@ func (b *bodies) answer(status int, response *openapi.Node) *answer {
 	}
 	var broken []string
 	for name, media := range content.Members() {
-		o, err := b.offer(name, resolve(b.root, media))
+		o, err := b.offer(name, b.root.Follow(media))
 		if err != nil {
 			broken = append(broken, name+": "+err.Error())
 			continue
@@ -41,7 +42,7 @@ func (b *bodies) offer(name string, media *openapi.Node) (offer, error) {
 	o.payload, o.contentType = body, []string{o.name}
 	schema := media.Member("schema")
 	for title, example := range media.Member("examples").Members() {
-		if value := resolve(b.root, example).Member("value"); value != nil {
+		if value := b.root.Follow(example).Member("value"); value != nil {
 			o.examples = append(o.examples, named{name: title, payload: b.write(name, schema, value)})
 		}
 	}
@@ -53,7 +54,7 @@ func (b *bodies) offer(name string, media *openapi.Node) (offer, error) {
 
 // made makes another value of a schema for each seed.
 func (b *bodies) made(name string, schema *openapi.Node, seed uint64) (payload, error) {
-	value, err := Sample(b.root, schema, openapi.InResponse, seed)
+	value, err := sample.Of(b.root, schema, openapi.InResponse, seed)
 	if err != nil {
 		return payload{}, err
 	}
@@ -70,7 +71,7 @@ func (b *bodies) headers(declared *openapi.Node) []header {
 		case "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade", "Keep-Alive", "Date":
 			continue
 		}
-		if value, ok := b.headerValue(resolve(b.root, node)); ok {
+		if value, ok := b.headerValue(b.root.Follow(node)); ok {
 			out = append(out, header{name: name, values: []string{value}})
 		}
 	}
@@ -78,9 +79,9 @@ func (b *bodies) headers(declared *openapi.Node) []header {
 }
 
 func (b *bodies) headerValue(declared *openapi.Node) (string, bool) {
-	value := b.example(declared)
+	value := b.root.Example(declared)
 	if schema := declared.Member("schema"); value == nil && schema != nil {
-		body, err := generate(b.validator, b.root, schema, b.size)
+		body, err := b.maker.Plain(schema)
 		if err != nil {
 			return "", false
 		}

@@ -6,28 +6,19 @@ import (
 	"sync"
 
 	"github.com/tidelock/tidelock/internal/openapi"
+	"github.com/tidelock/tidelock/internal/openapi/sample"
 )
 
 // bodies makes the bodies of answers. What two operations share by reference is made, and kept, once.
 type bodies struct {
-	mu        sync.Mutex // answers that are not the first choice are made when they are asked for
-	root      *openapi.Node
-	validator *openapi.Validator
-	examples  map[*openapi.Node][]byte
-	schemas   map[*openapi.Node]generated
-	size      int // of all that was generated
-}
-
-type generated struct {
-	body []byte
-	err  error
+	mu       sync.Mutex // answers that are not the first choice are made when they are asked for
+	root     *openapi.Node
+	maker    *sample.Maker
+	examples map[*openapi.Node][]byte
 }
 
 func newBodies(root *openapi.Node) *bodies {
-	return &bodies{
-		root: root, validator: openapi.NewValidator(root),
-		examples: map[*openapi.Node][]byte{}, schemas: map[*openapi.Node]generated{},
-	}
+	return &bodies{root: root, maker: sample.New(root), examples: map[*openapi.Node][]byte{}}
 }
 
 // payload is a body ready to be sent.
@@ -46,7 +37,7 @@ func newPayload(body []byte) payload {
 // says. Without any of them every body would do: it is the plainest.
 func (b *bodies) of(name string, media *openapi.Node) (payload, error) {
 	schema := media.Member("schema")
-	if example := b.example(media); example != nil {
+	if example := b.root.Example(media); example != nil {
 		return b.write(name, schema, example), nil
 	}
 	form := formOf(name)
@@ -56,20 +47,11 @@ func (b *bodies) of(name string, media *openapi.Node) (payload, error) {
 	case schema == nil:
 		return placeholder(name, nil), nil
 	}
-	key := schema
-	if schema.Len() == 1 { // beside a reference there may be more that counts
-		key = resolve(b.root, schema)
+	made, err := b.maker.Plain(schema)
+	if err != nil {
+		return payload{}, err
 	}
-	made, ok := b.schemas[key]
-	if !ok {
-		made.body, made.err = generate(b.validator, b.root, schema, b.size)
-		b.size += len(made.body)
-		b.schemas[key] = made
-	}
-	if made.err != nil {
-		return payload{}, made.err
-	}
-	return b.madeUp(name, schema, made.body)
+	return b.madeUp(name, schema, made)
 }
 
 // madeUp writes a value that was made of a schema, given as JSON.
@@ -86,18 +68,6 @@ func (b *bodies) madeUp(name string, schema *openapi.Node, made []byte) (payload
 		return placeholder(name, plain(value)), nil
 	}
 	return newPayload(form.write(b.root, schema, value)), nil
-}
-
-func (b *bodies) example(media *openapi.Node) *openapi.Node {
-	if example := media.Member("example"); example != nil {
-		return example
-	}
-	for _, named := range media.Member("examples").Members() {
-		if value := resolve(b.root, named).Member("value"); value != nil {
-			return value
-		}
-	}
-	return nil
 }
 
 // write writes an example. Where the media type is not JSON a text is the body as it is.

@@ -132,7 +132,7 @@ func (c *compiler) operation(op *openapi.Node) *operation {
 			continue
 		}
 		out.responses = append(out.responses, response{key: key, status: status, order: order, ready: sync.OnceValue(func() *answer {
-			return c.bodies.answer(status, resolve(c.root, node))
+			return c.bodies.answer(status, c.root.Follow(node))
 		})})
 	}
 	slices.SortStableFunc(out.responses, func(a, b response) int { return a.order - b.order })
@@ -140,21 +140,6 @@ func (c *compiler) operation(op *openapi.Node) *operation {
 		out.responses[0].ready()
 	}
 	return out
-}
-
-// resolve follows references until there is a value.
-func (c *compiler) resolve(n *openapi.Node) *openapi.Node { return resolve(c.root, n) }
-
-func resolve(root, n *openapi.Node) *openapi.Node {
-	const longest = 100 // Bundle allows fewer
-	for range longest {
-		ref := n.Member("$ref")
-		if ref.Kind() != openapi.String {
-			break
-		}
-		n = root.Resolve(ref.Text())
-	}
-	return n
 }
 
 // ranked returns the status that a key of responses stands for, and its place in the order of choice (the lowest 2xx, the

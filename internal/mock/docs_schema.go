@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tidelock/tidelock/internal/openapi"
+	"github.com/tidelock/tidelock/internal/openapi/sample"
 )
 
 // typeText is a part of a type's name; where ID is set it leads to that schema.
@@ -32,7 +33,7 @@ func (v *viewer) rows(schema *openapi.Node) []fieldView {
 // properties adds the rows of a schema's properties: its own, and those of what it is made of.
 func (v *viewer) properties(out *[]fieldView, schema *openapi.Node, depth, nested int) {
 	const deepest = 16
-	schema = resolve(v.root, schema)
+	schema = v.root.Follow(schema)
 	if depth > maxInner || nested > deepest {
 		return
 	}
@@ -62,7 +63,7 @@ func (v *viewer) properties(out *[]fieldView, schema *openapi.Node, depth, neste
 
 func (v *viewer) field(name string, schema *openapi.Node, required bool, depth int) fieldView {
 	f := fieldView{Name: name, Required: required, Depth: depth, Type: v.typeText(schema, 0)}
-	f.Type = append(f.Type, constraints(resolve(v.root, schema))...)
+	f.Type = append(f.Type, constraints(v.root.Follow(schema))...)
 	f.Description = prose(schema.Member("description").Text())
 	return f
 }
@@ -82,7 +83,7 @@ func (v *viewer) typeText(schema *openapi.Node, depth int) []typeText {
 			return v.joined(list, " or ", depth)
 		}
 	}
-	types := strings.Join(typesOf(schema), " or ")
+	types := strings.Join(schema.Types(), " or ")
 	if list := schema.Member("allOf").Elements(); len(list) > 0 && types == "" {
 		return v.joined(list, " and ", depth)
 	}
@@ -199,7 +200,7 @@ func (v *viewer) curl(method, path string, parameters []*openapi.Node, body *ope
 		if !openapi.IsJSON(name) || !body.Member("required").IsTrue() {
 			continue
 		}
-		lines = append(lines, "-H "+quoted("Content-Type: "+concrete(name)), "-d "+quoted(v.sampleBody(resolve(v.root, media))))
+		lines = append(lines, "-H "+quoted("Content-Type: "+concrete(name)), "-d "+quoted(v.sampleBody(v.root.Follow(media))))
 		break
 	}
 	at := "http://localhost:" + strconv.Itoa(int(v.port)) + path
@@ -215,12 +216,11 @@ func (v *viewer) curl(method, path string, parameters []*openapi.Node, body *ope
 
 func (v *viewer) sampleBody(media *openapi.Node) string {
 	const longest = 2000
-	b := newBodies(v.root)
-	if example := b.example(media); example != nil {
+	if example := v.root.Example(media); example != nil {
 		return short(string(example.JSON()), longest)
 	}
 	if schema := media.Member("schema"); schema != nil {
-		if body, err := Sample(v.root, schema, openapi.InRequest, 0); err == nil {
+		if body, err := sample.Of(v.root, schema, openapi.InRequest, 0); err == nil {
 			return short(string(body), longest)
 		}
 	}

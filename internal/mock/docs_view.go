@@ -110,7 +110,7 @@ func (v *viewer) groups() []groupView {
 		out = append(out, groupView{Name: tag.Member("name").Text(), Description: prose(tag.Member("description").Text())})
 	}
 	for template, item := range v.root.Member("paths").Members() {
-		item = resolve(v.root, item)
+		item = v.root.Follow(item)
 		for _, method := range openapi.Methods() {
 			op := item.Member(method)
 			if op.Kind() != openapi.Object || !strings.HasPrefix(template, "/") {
@@ -155,7 +155,7 @@ func (v *viewer) operation(method, template string, item, op *openapi.Node) oper
 		}
 		out.Parameters = append(out.Parameters, f)
 	}
-	body := c.resolve(op.Member("requestBody"))
+	body := c.root.Follow(op.Member("requestBody"))
 	for name, media := range body.Member("content").Members() {
 		out.Bodies = append(out.Bodies, bodyView{
 			Type: name, Required: body.Member("required").IsTrue(), Rows: v.rows(media.Member("schema")),
@@ -172,7 +172,7 @@ func parameterSchema(root, p *openapi.Node) *openapi.Node {
 		return s
 	}
 	for _, media := range p.Member("content").Members() {
-		return resolve(root, media).Member("schema")
+		return root.Follow(media).Member("schema")
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (v *viewer) responses(method, path string, op *openapi.Node) []responseView
 	served := v.api.operation(method, path)
 	var out []responseView
 	for code, declared := range op.Member("responses").Members() {
-		declared = resolve(v.root, declared)
+		declared = v.root.Follow(declared)
 		status, order := ranked(code)
 		if order == 0 {
 			continue
@@ -191,7 +191,7 @@ func (v *viewer) responses(method, path string, op *openapi.Node) []responseView
 			Code: code, Class: strconv.Itoa(status / 100), Summary: firstLine(declared.Member("description").Text()), //nolint:mnd // its class
 		}
 		for name, h := range declared.Member("headers").Members() {
-			h = resolve(v.root, h)
+			h = v.root.Follow(h)
 			f := v.field(name, parameterSchema(v.root, h), false, 0)
 			if text := h.Member("description").Text(); text != "" {
 				f.Description = prose(text)
@@ -201,7 +201,7 @@ func (v *viewer) responses(method, path string, op *openapi.Node) []responseView
 		first := served != nil && len(served.responses) > 0 && served.responses[0].key == code
 		r.Open = first
 		for name, media := range declared.Member("content").Members() {
-			media = resolve(v.root, media)
+			media = v.root.Follow(media)
 			m := mediaView{Type: name, Rows: v.rows(media.Member("schema"))}
 			for example := range media.Member("examples").Members() {
 				m.Names = append(m.Names, example)

@@ -83,12 +83,3 @@ func TestXMLIsWrittenAsItsSchemaSays(t *testing.T) {
 		}
 	}
 }
-
-func TestAnAnswerThatCannotBeMadeIsFoundWhenTheDocumentIsRead(t *testing.T) {
-	doc := described(t, "{application/json: {schema: {type: integer, minimum: 2, maximum: 1}}, text/plain: {schema: {type: string}}}", "")
-	wrong := Unanswered(t.Context(), doc)
-	const want = "a.yaml:3: paths./a.get 200 application/json: no answer can be made: no value was found that fits the schema: give an example"
-	if len(wrong) != 1 || wrong[0].Error() != want {
-		t.Errorf("got %v, want %s", wrong, want)
-	}
-}

@@ -83,7 +83,7 @@ func (c *compiler) format(declared *openapi.Node, style string) format {
 		f.explode = e.IsTrue() || f.style == "deepObject"
 	}
 	for name, media := range declared.Member("content").Members() { // there is only one
-		f.schema = c.resolve(media).Member("schema")
+		f.schema = c.root.Follow(media).Member("schema")
 		f.json, f.opaque = openapi.IsJSON(name), !openapi.IsJSON(name)
 	}
 	f.types = typesIn(c.root, f.schema, 0)

@@ -48,7 +48,7 @@ type encoding struct {
 func (c *compiler) body(declared *openapi.Node) *bodyRule {
 	out := &bodyRule{required: declared.Member("required").IsTrue()}
 	for name, media := range declared.Member("content").Members() {
-		media = c.resolve(media)
+		media = c.root.Follow(media)
 		m := mediaRule{offer: newOffer(name), schema: media.Member("schema")}
 		switch {
 		case openapi.IsJSON(name):

@@ -34,7 +34,7 @@ func (c *compiler) rules(template string, item, op *openapi.Node) (*rules, error
 		}
 	}
 	if declared := op.Member("requestBody"); declared != nil {
-		out.body = c.body(c.resolve(declared))
+		out.body = c.body(c.root.Follow(declared))
 	}
 	if out.security == nil && out.parameters == nil && out.body == nil {
 		return nil, nil //nolint:nilnil // nothing to check is no error
@@ -49,7 +49,7 @@ func (c *compiler) declared(item, op *openapi.Node) []*openapi.Node {
 	seen := map[key]bool{}
 	for _, list := range []*openapi.Node{op.Member("parameters"), item.Member("parameters")} {
 		for _, p := range list.Elements() {
-			p = c.resolve(p)
+			p = c.root.Follow(p)
 			k := key{p.Member("in").Text(), p.Member("name").Text()}
 			if !seen[k] {
 				seen[k] = true

@@ -45,7 +45,7 @@ func (c *compiler) security(op *openapi.Node) security {
 }
 
 func (c *compiler) scheme(title string) scheme {
-	declared := c.resolve(c.root.Member("components").Member("securitySchemes").Member(title))
+	declared := c.root.Follow(c.root.Member("components").Member("securitySchemes").Member(title))
 	s := scheme{title: title}
 	switch kind := declared.Member("type").Text(); kind {
 	case "apiKey":

@@ -286,7 +286,7 @@ func TestRequestsInFlightEndBeforeTheServerDoes(t *testing.T) {
 func TestARequestIsAnsweredFromOneDocument(t *testing.T) {
 	docs := []openapi.Document{
 		bundle(t, "testdata/bad-update-keeps-last-good/v1.yaml"),
-		document(t, "3.0.3", "{type: string}", ""), // another path, another length
+		described(t, "{application/json: {schema: {type: string}}}", ""), // another path, another length
 	}
 	h, err := New(docs[0])
 	if err != nil {

@@ -33,7 +33,7 @@ func typesIn(root, schema *openapi.Node, depth int) types {
 	if ref := schema.Member("$ref"); ref.Kind() == openapi.String {
 		out = typesIn(root, root.Resolve(ref.Text()), depth+1)
 	}
-	if declared := typesOf(schema); declared != nil {
+	if declared := schema.Types(); declared != nil {
 		own := types(0)
 		for _, t := range declared {
 			own |= typeBit(t)

@@ -16,6 +16,46 @@ func (n *Node) Resolve(ref string) *Node {
 	return n
 }
 
+// Follow returns what from refers to in the document n, through any number of references; from itself where it is none.
+func (n *Node) Follow(from *Node) *Node {
+	const longest = 100 // Bundle allows fewer
+	for range longest {
+		ref := from.Member("$ref")
+		if ref.Kind() != String {
+			break
+		}
+		from = n.Resolve(ref.Text())
+	}
+	return from
+}
+
+// Types returns the types that a schema allows; none where it does not say.
+func (n *Node) Types() []string {
+	t := n.Member("type")
+	if t.Kind() == String {
+		return []string{t.Text()}
+	}
+	var out []string
+	for _, item := range t.Elements() {
+		out = append(out, item.Text())
+	}
+	return out
+}
+
+// Example returns what a media type, a parameter or a header of the document n gives as its example: the one, else the
+// first of several that has a value; nil where it gives none.
+func (n *Node) Example(of *Node) *Node {
+	if example := of.Member("example"); example != nil {
+		return example
+	}
+	for _, named := range of.Member("examples").Members() {
+		if value := n.Follow(named).Member("value"); value != nil {
+			return value
+		}
+	}
+	return nil
+}
+
 // spot is one object of a document, where it is written.
 type spot struct {
 	node  *Node

@@ -13,8 +13,8 @@ import (
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/desired"
-	"github.com/tidelock/tidelock/internal/mock"
 	"github.com/tidelock/tidelock/internal/openapi"
+	"github.com/tidelock/tidelock/internal/openapi/sample"
 )
 
 // document bundles and validates the OpenAPI document of a mock; false where it is refused.
@@ -116,7 +116,7 @@ func (c *commit) documentIsGood(
 	var wrong openapi.Errors
 	switch {
 	case err == nil:
-		odd := slices.Concat(mock.Unanswered(ctx, doc), doc.Warnings)
+		odd := slices.Concat(sample.Unanswered(ctx, doc), doc.Warnings)
 		for _, w := range odd[:min(len(odd), maxDocumentWarnings)] {
 			c.warn(inside.problem(r, at, w))
 		}

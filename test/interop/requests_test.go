@@ -10,8 +10,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/tidelock/tidelock/internal/mock"
 	"github.com/tidelock/tidelock/internal/openapi"
+	"github.com/tidelock/tidelock/internal/openapi/sample"
 )
 
 // request makes a request that fits an operation, of samples of its schemas.
@@ -81,7 +81,7 @@ func (c *caller) parameter(p *openapi.Node) (*openapi.Node, error) {
 	for _, media := range p.Member("content").Members() {
 		schema = media.Member("schema")
 	}
-	text, err := mock.Sample(c.root, schema, openapi.InRequest, 0)
+	text, err := sample.Of(c.root, schema, openapi.InRequest, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -148,10 +148,10 @@ func (c *caller) body(declared *openapi.Node) (contentType string, body []byte, 
 		schema := media.Member("schema")
 		switch {
 		case openapi.IsJSON(name):
-			body, err = mock.Sample(c.root, schema, openapi.InRequest, 0)
+			body, err = sample.Of(c.root, schema, openapi.InRequest, 0)
 			return strings.Replace(name, "*/*", "application/json", 1), body, err
 		case strings.HasPrefix(name, "application/x-www-form-urlencoded"):
-			if body, err = mock.Sample(c.root, schema, openapi.InRequest, 0); err != nil {
+			if body, err = sample.Of(c.root, schema, openapi.InRequest, 0); err != nil {
 				return "", nil, err
 			}
 			value, err := openapi.Parse(body)

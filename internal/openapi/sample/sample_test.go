@@ -1,10 +1,8 @@
-package mock
+package sample
 
 import (
 	"fmt"
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -23,15 +21,24 @@ func document(t *testing.T, version, schema, components string) openapi.Document
 	return doc
 }
 
-func answerOf(t *testing.T, doc openapi.Document) string {
+// schemaOf returns the schema of a document's answer, with what the document is.
+func schemaOf(t *testing.T, doc openapi.Document) (root, schema *openapi.Node) {
 	t.Helper()
-	h, err := New(doc)
+	root, err := doc.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/a", http.NoBody))
-	return w.Body.String()
+	return root, root.Resolve("#/paths/~1a/get/responses/200/content/application~1json/schema")
+}
+
+func plain(t *testing.T, doc openapi.Document) string {
+	t.Helper()
+	root, schema := schemaOf(t, doc)
+	value, err := New(root).Plain(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(value)
 }
 
 func TestAValueIsMadeThatFitsTheSchema(t *testing.T) {
@@ -73,7 +80,7 @@ func TestAValueIsMadeThatFitsTheSchema(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := document(t, c.version, c.schema, pet)
-			got := answerOf(t, doc)
+			got := plain(t, doc)
 			if got != c.want {
 				t.Errorf("%s: %s, want %s", c.reason, got, c.want)
 			}
@@ -82,30 +89,29 @@ func TestAValueIsMadeThatFitsTheSchema(t *testing.T) {
 	}
 }
 
-// fitsItsSchema checks every answer of a document that is JSON against its schema.
+// fitsItsSchema holds every answer that is made for a document against its schema.
 func fitsItsSchema(t *testing.T, doc openapi.Document) {
 	t.Helper()
-	root, err := openapi.Parse(doc.JSON)
+	root, err := doc.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := compiler{root: root, bodies: newBodies(root)}
-	v := openapi.NewValidator(root)
+	m, v := New(root), openapi.NewValidator(root)
 	for template, item := range root.Member("paths").Members() {
 		for _, op := range item.Members() {
 			for _, response := range op.Member("responses").Members() {
-				for name, media := range c.resolve(response).Member("content").Members() {
+				for _, media := range root.Follow(response).Member("content").Members() {
 					schema := media.Member("schema")
-					body, err := c.bodies.of(name, media)
-					if schema == nil || err != nil || !openapi.IsJSON(name) {
+					made, err := m.Plain(schema)
+					if schema == nil || err != nil {
 						continue
 					}
-					value, err := openapi.Parse(body.body)
+					value, err := openapi.Parse(made)
 					if err != nil {
 						t.Fatal(err)
 					}
 					for _, wrong := range v.Validate(schema, value, openapi.InResponse) {
-						t.Errorf("%s answers %s: %s", template, body.body, wrong)
+						t.Errorf("%s answers %s: %s", template, made, wrong)
 					}
 				}
 			}
@@ -114,12 +120,17 @@ func fitsItsSchema(t *testing.T, doc openapi.Document) {
 }
 
 func TestEveryAnswerFitsItsSchema(t *testing.T) {
-	files, err := fs.Glob(os.DirFS("testdata"), "*/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
+	documents := os.DirFS("../../mock/testdata")
+	files, err := fs.Glob(documents, "*/openapi.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d documents, %v", len(files), err)
 	}
 	for _, file := range files {
-		fitsItsSchema(t, bundle(t, "testdata/"+file))
+		doc, err := openapi.Bundle(t.Context(), file, func(name string) ([]byte, error) { return fs.ReadFile(documents, name) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		fitsItsSchema(t, doc)
 	}
 }
 
@@ -135,8 +146,17 @@ func TestSchemasThatAllReferToEachOtherAreBounded(t *testing.T) {
 	}
 	doc := document(t, "3.0.3", "{$ref: \"#/components/schemas/S0\"}", b.String())
 	// Every order of the schemas is a path through them: without a bound this would not end.
-	if got := answerOf(t, doc); len(got) > 2*softSize {
+	if got := plain(t, doc); len(got) > 2*softSize {
 		t.Errorf("%d bytes", len(got))
 	}
 	fitsItsSchema(t, doc)
+}
+
+func TestAnAnswerThatCannotBeMadeIsFoundWhenTheDocumentIsRead(t *testing.T) {
+	doc := document(t, "3.0.3", "{type: integer, minimum: 2, maximum: 1}", "")
+	wrong := Unanswered(t.Context(), doc)
+	const want = "a.yaml:3: paths./a.get 200 application/json: no answer can be made: no value was found that fits the schema: give an example"
+	if len(wrong) != 1 || wrong[0].Error() != want {
+		t.Errorf("got %v, want %s", wrong, want)
+	}
 }

@@ -1,4 +1,4 @@
-package mock
+package sample
 
 import (
 	"slices"
@@ -6,26 +6,13 @@ import (
 	"github.com/tidelock/tidelock/internal/openapi"
 )
 
-// typesOf returns the types that a schema allows; none where it does not say.
-func typesOf(schema *openapi.Node) []string {
-	t := schema.Member("type")
-	if t.Kind() == openapi.String {
-		return []string{t.Text()}
-	}
-	var out []string
-	for _, item := range t.Elements() {
-		out = append(out, item.Text())
-	}
-	return out
-}
-
 // types returns the types that all schemas allow, in the order to try them: null comes last. Where none says anything it
 // is the type that the keywords are about.
 func (v view) types() []string {
 	var allowed []string
 	said := false
 	for _, schema := range v.schemas {
-		types := typesOf(schema)
+		types := schema.Types()
 		switch {
 		case types == nil:
 		case !said:

@@ -1,4 +1,4 @@
-package mock
+package sample
 
 import (
 	"strings"
@@ -41,7 +41,7 @@ func TestEveryKeywordIsKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := document(t, c.version, c.schema, animals)
-			if got := answerOf(t, doc); got != c.want {
+			if got := plain(t, doc); got != c.want {
 				t.Errorf("%s: %s, want %s", c.reason, got, c.want)
 			}
 			fitsItsSchema(t, doc)
@@ -61,12 +61,8 @@ func TestWhatNothingFitsIsNeverAnswered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := document(t, "3.0.3", c.schema, "")
-			root, err := openapi.Parse(doc.JSON)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := root.Resolve("#/paths/~1a/get/responses/200/content/application~1json/schema")
-			if b, err := Sample(root, s, openapi.InResponse, 0); err == nil || err.Error() != c.want {
+			root, s := schemaOf(t, doc)
+			if b, err := Of(root, s, openapi.InResponse, 0); err == nil || err.Error() != c.want {
 				t.Errorf("it answers %s (%v), want the error %s", b, err, c.want)
 			}
 		})
@@ -76,19 +72,15 @@ func TestWhatNothingFitsIsNeverAnswered(t *testing.T) {
 func TestValuesVaryWithTheSeedAndWithNothingElse(t *testing.T) {
 	doc := document(t, "3.0.3", "{type: object, required: [id, at, name, kind], properties: {id: {type: integer, minimum: 1, maximum: 9},"+
 		" at: {type: string, format: date-time}, name: {type: string, example: Rex}, kind: {enum: [a, b, c]}}}", "")
-	root, err := openapi.Parse(doc.JSON)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := root.Resolve("#/paths/~1a/get/responses/200/content/application~1json/schema")
+	root, s := schemaOf(t, doc)
 	seen := map[string]bool{}
 	const seeds = 50
 	for seed := range uint64(seeds) {
-		one, err := Sample(root, s, openapi.InResponse, seed)
+		one, err := Of(root, s, openapi.InResponse, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if two, _ := Sample(root, s, openapi.InResponse, seed); string(one) != string(two) {
+		if two, _ := Of(root, s, openapi.InResponse, seed); string(one) != string(two) {
 			t.Errorf("seed %d makes %s and %s", seed, one, two)
 		}
 		seen[string(one)] = true
@@ -100,12 +92,8 @@ func TestValuesVaryWithTheSeedAndWithNothingElse(t *testing.T) {
 
 func TestARequestLeavesOutWhatOnlyAnswersHold(t *testing.T) {
 	doc := document(t, "3.0.3", "{type: object, required: [id, name], properties: {id: {type: integer, readOnly: true}, name: {type: string}}}", "")
-	root, err := openapi.Parse(doc.JSON)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := root.Resolve("#/paths/~1a/get/responses/200/content/application~1json/schema")
-	got, err := Sample(root, s, openapi.InRequest, 0)
+	root, s := schemaOf(t, doc)
+	got, err := Of(root, s, openapi.InRequest, 0)
 	if err != nil || strings.Contains(string(got), "id") {
 		t.Errorf("a request is %s (%v)", got, err)
 	}

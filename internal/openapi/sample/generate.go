@@ -1,4 +1,4 @@
-package mock
+package sample
 
 import (
 	"errors"
@@ -18,6 +18,46 @@ const (
 	hardCalls = 100_000
 )
 
+// Maker makes the values of one document. It is for one goroutine.
+type Maker struct {
+	root      *openapi.Node
+	validator *openapi.Validator
+	plain     map[*openapi.Node]made
+	size      int // of all that was made
+}
+
+type made struct {
+	value []byte
+	err   error
+}
+
+// New returns a Maker for the document root, which has passed openapi.Bundle.
+func New(root *openapi.Node) *Maker {
+	return &Maker{root: root, validator: openapi.NewValidator(root), plain: map[*openapi.Node]made{}}
+}
+
+// Plain returns the plainest value that fits a schema, as JSON, as a server would send it: of the examples where the
+// schema has some. It is made once, also for schemas that share what they refer to. It is an error if no value was found.
+func (m *Maker) Plain(schema *openapi.Node) ([]byte, error) {
+	key := schema
+	if schema.Len() == 1 { // beside a reference there may be more that counts
+		key = m.root.Follow(schema)
+	}
+	out, ok := m.plain[key]
+	if !ok {
+		out.value, out.err = recipe{use: openapi.InResponse, total: m.size}.make(m.validator, m.root, schema)
+		m.size += len(out.value)
+		m.plain[key] = out
+	}
+	return out.value, out.err
+}
+
+// Of returns a value that fits a schema of the document root, as JSON, as one side would send it. It is the same for the
+// same seed; seed 0 makes the plainest value, of the examples where the schema has some.
+func Of(root, schema *openapi.Node, use openapi.Use, seed uint64) ([]byte, error) {
+	return recipe{use: use, seed: seed}.make(openapi.NewValidator(root), root, schema)
+}
+
 // recipe says how a value is made.
 type recipe struct {
 	// use leaves out what the other side alone may send.
@@ -26,18 +66,6 @@ type recipe struct {
 	seed uint64
 	// total is the size of what was made before for the document.
 	total int
-}
-
-// generate returns what is answered for a schema, as JSON: always the same for the same schema. total is the size of what
-// was generated before for the document.
-func generate(validator *openapi.Validator, root, schema *openapi.Node, total int) ([]byte, error) {
-	return recipe{use: openapi.InResponse, total: total}.make(validator, root, schema)
-}
-
-// Sample returns a value that fits a schema of the document root, as JSON, as one side would send it. It is the same for
-// the same seed; seed 0 makes the plainest value, of the examples where the schema has some.
-func Sample(root, schema *openapi.Node, use openapi.Use, seed uint64) ([]byte, error) {
-	return recipe{use: use, seed: seed}.make(openapi.NewValidator(root), root, schema)
 }
 
 // make returns a value that fits the schema. What is made is held against the schema once more: it fits, or there is an
@@ -141,11 +169,11 @@ func (g *generator) orNull(b []byte, schemas ...*openapi.Node) ([]byte, bool) {
 }
 
 func (g *generator) nullable(schema *openapi.Node) bool {
-	schema = resolve(g.root, schema)
+	schema = g.root.Follow(schema)
 	if !g.v31 {
 		return schema.Member("nullable").IsTrue()
 	}
-	return slices.Contains(typesOf(schema), "null")
+	return slices.Contains(schema.Types(), "null")
 }
 
 // with adds schemas to a view and appends a value that fits it.

@@ -1,4 +1,4 @@
-package mock
+package sample
 
 import (
 	"regexp/syntax"

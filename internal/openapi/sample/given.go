@@ -1,4 +1,4 @@
-package mock
+package sample
 
 import (
 	"github.com/tidelock/tidelock/internal/openapi"
@@ -98,7 +98,7 @@ func (g *generator) otherSide(schemas []*openapi.Node) bool {
 		keyword = "readOnly"
 	}
 	for _, s := range schemas {
-		if resolve(g.root, s).Member(keyword).IsTrue() || s.Member(keyword).IsTrue() {
+		if g.root.Follow(s).Member(keyword).IsTrue() || s.Member(keyword).IsTrue() {
 			return true
 		}
 	}

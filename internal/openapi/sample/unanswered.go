@@ -1,4 +1,4 @@
-package mock
+package sample
 
 import (
 	"context"
@@ -13,16 +13,14 @@ func Unanswered(ctx context.Context, doc openapi.Document) openapi.Errors {
 	if err != nil {
 		return nil // a document that was bundled can be read
 	}
-	u := unanswered{bodies: newBodies(root), seen: map[*openapi.Node]bool{}}
+	u := unanswered{Maker: New(root), seen: map[*openapi.Node]bool{}}
 	for template, item := range root.Member("paths").Members() {
 		for _, method := range openapi.Methods() {
 			for code, response := range item.Member(method).Member("responses").Members() {
 				if ctx.Err() != nil {
 					return u.found
 				}
-				if _, order := ranked(code); order > 0 {
-					u.response("paths."+template+"."+method+" "+code, resolve(root, response))
-				}
+				u.response("paths."+template+"."+method+" "+code, root.Follow(response))
 			}
 		}
 	}
@@ -30,7 +28,7 @@ func Unanswered(ctx context.Context, doc openapi.Document) openapi.Errors {
 }
 
 type unanswered struct {
-	*bodies
+	*Maker
 	seen  map[*openapi.Node]bool // responses, which operations may share
 	found openapi.Errors
 }
@@ -41,8 +39,12 @@ func (u *unanswered) response(where string, response *openapi.Node) {
 	}
 	u.seen[response] = true
 	for name, media := range response.Member("content").Members() {
-		media = resolve(u.root, media)
-		if _, err := u.of(name, media); err != nil {
+		media = u.root.Follow(media)
+		schema := media.Member("schema")
+		if schema == nil || u.root.Example(media) != nil {
+			continue
+		}
+		if _, err := u.Plain(schema); err != nil {
 			e := openapi.Error{Text: where + " " + name + ": no answer can be made: " + err.Error()}
 			e.Path, e.Line = media.Place()
 			u.found = append(u.found, e)

@@ -46,6 +46,11 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 		"k1/g.txt":             file("g"),
 		"k2/kustomization.yml": file("namespace: k2\nresources: [c.yaml]\n"),
 		"k2/c.yaml":            file("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c2}\n"),
+		"mocks/m.yaml": file("apiVersion: tidelock.dev/v1alpha1\nkind: APIMock\nmetadata: {name: m, namespace: k1}\n" +
+			"spec: {definitionFrom: {file: api/m.yaml}}\n"),
+		"mocks/api/m.yaml": file("openapi: 3.0.3\ninfo: {title: t, version: '1'}\npaths: {/a: {get: {responses: {'200': " +
+			"{description: d, content: {application/json: {schema: {$ref: types.yaml}}}}}}}}\n"),
+		"mocks/api/types.yaml": file("type: string\n"),
 	}
 	tests := map[string]struct {
 		reason string
@@ -60,6 +65,10 @@ func TestAFileThatDidNotChangeIsNotReadAgain(t *testing.T) {
 		"a file of one unit": {
 			reason: "the build that read it runs again, the other one does not", change: map[string]string{"k1/g.txt": "changed"},
 			want: []string{"k1/c.yaml", "k1/g.txt", "k1/kustomization.yml"},
+		},
+		"a file that a description refers to": {
+			reason: "the description is bundled again", change: map[string]string{"mocks/api/types.yaml": "type: integer\n"},
+			want: []string{"mocks/api/m.yaml", "mocks/api/types.yaml"},
 		},
 		"a file that a build looked for and missed": {
 			reason: "a second kustomization file makes the build wrong",

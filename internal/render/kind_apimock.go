@@ -43,11 +43,11 @@ func lowerAPIMock(ctx context.Context, c *commit, r resource[v1alpha1.APIMockSpe
 	if err := r.spec.Server.CORS.Check(); err != nil {
 		c.refuse(r.problem(field("spec", "server", "cors"), "%v", err))
 	}
-	doc, ok := c.document(ctx, r)
-	if !ok || len(c.problems) > before {
+	api := c.document(ctx, r)
+	if api == nil || len(c.problems) > before {
 		return
 	}
-	config := mockConfigMap(r, doc)
+	config := mockConfigMap(r, api)
 	deployment, err := mockDeployment(r, config, cmp.Or(r.spec.Image, c.defaults.Image, defaultMockImage))
 	if err != nil {
 		c.refuse(r.problem(field("spec", "template"), "%v", err))
@@ -77,14 +77,14 @@ func mockSelector(r resource[v1alpha1.APIMockSpec]) map[string]string {
 
 // mockConfigMap holds the document, and what the mock is told beside it, under a name that carries their hash, so that an
 // edit rolls the pods. It is not marked immutable: a later release may compress the same document into other bytes.
-func mockConfigMap(r resource[v1alpha1.APIMockSpec], doc openapi.Document) *corev1.ConfigMap {
+func mockConfigMap(r resource[v1alpha1.APIMockSpec], api *described) *corev1.ConfigMap {
 	const digits = 10
 	out := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		BinaryData: map[string][]byte{openapi.ConfigMapKey: openapi.Pack(doc)},
+		BinaryData: map[string][]byte{openapi.ConfigMapKey: api.packed},
 	}
 	sum := sha256.New()
-	sum.Write(doc.JSON)
+	sum.Write(api.doc.JSON)
 	if server, _ := json.Marshal(r.spec.Server); string(server) != "{}" { // numbers and texts: nothing in it can fail
 		out.Data = map[string]string{v1alpha1.MockServerKey: string(server)}
 		sum.Write(server)

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"io/fs"
-
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -32,7 +30,9 @@ type lowering struct {
 	others []manifest
 	// tree reads files of the repository; names are slash-separated from the repository's root. It resolves links,
 	// refuses what leads out of the repository, and bounds sizes.
-	tree fs.FS
+	tree *tree
+	// cache keeps what earlier renders made of descriptions that did not change.
+	cache *Cache
 	// defaults of the repository's tidelock.yaml and the daemon.
 	defaults v1alpha1.MockDefaults
 }

@@ -118,7 +118,7 @@ func (r *run) lower(ctx context.Context, items []item, mocks v1alpha1.MockDefaul
 	if mocks.Image == "" {
 		mocks.Image = image
 	}
-	in := lowering{tree: r.tree, defaults: mocks}
+	in := lowering{tree: r.tree, cache: r.cache, defaults: mocks}
 	for _, it := range items {
 		if it.Group == v1alpha1.Group {
 			in.ours = append(in.ours, it.manifest)

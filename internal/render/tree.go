@@ -162,6 +162,16 @@ func (t *tree) state(name string) string {
 	return t.stateOf(name, info, err)
 }
 
+// unchanged reports whether every name leads to what it led to when reads were recorded.
+func (t *tree) unchanged(reads map[string]string) bool {
+	for name, state := range reads {
+		if t.state(name) != state {
+			return false
+		}
+	}
+	return true
+}
+
 func (t *tree) stateOf(name string, info fs.FileInfo, err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -26,13 +27,17 @@ import (
 // definitions applies the published definitions of one module to the cluster.
 func definitions(t *testing.T, c client.Client, module, pattern string, kinds ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module)
+	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module)
 	cmd.Dir = filepath.Join(env.Root(t), "test", "outputs")
-	dir, err := cmd.Output()
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("find module %s (go mod download in test/outputs): %v", module, err)
+		t.Fatalf("download module %s: %v: %s", module, err, out)
 	}
-	names, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), pattern))
+	var downloaded struct{ Dir string }
+	if err := json.Unmarshal(out, &downloaded); err != nil {
+		t.Fatal(err)
+	}
+	names, err := filepath.Glob(filepath.Join(downloaded.Dir, pattern))
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no definitions in %s: %v", module, err)
 	}

@@ -6,10 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/desired"
@@ -22,14 +19,12 @@ func (r *run) check(items []item, only string) []item {
 	out := make([]item, 0, len(items))
 	for _, it := range items {
 		c := checked{item: it}
-		c.shape(removed)
-		if len(c.problems) == 0 {
-			c.namespace(s)
-			c.confine(only)
-			c.strip()
-			c.secret()
-			c.configMap()
-		}
+		c.shape(s, removed)
+		c.namespace(s)
+		c.confine(only)
+		c.strip()
+		c.secret()
+		c.configMap()
 		if len(c.problems) == 0 {
 			out = append(out, c.item)
 			c.annotations() // wrong ones keep nothing else from being checked
@@ -78,56 +73,6 @@ func (c *checked) metadata() map[string]any {
 	top["metadata"] = metadata
 	c.content = &unstructured.Unstructured{Object: top}
 	return metadata
-}
-
-// shape refuses what the API server would refuse of any object, and what is never read from a repository.
-func (c *checked) shape(removed map[schema.GroupVersionKind]string) {
-	switch {
-	case c.Group == v1alpha1.Group && c.Kind == v1alpha1.KindSync:
-		c.refuse(field("kind"), "a Sync is written by the daemon and never read from the repository: remove it")
-	case c.Group == v1alpha1.Group && c.Kind == v1alpha1.KindConfig:
-		c.refuse(field("kind"), "a Config is read from %s at the root of the path alone: remove it here", v1alpha1.ConfigFile)
-	}
-	if text := removed[schema.GroupVersionKind{Group: c.Group, Version: c.version, Kind: c.Kind}]; text != "" {
-		c.refuse(field("apiVersion"), "%s", text)
-	}
-	for _, wrong := range content.IsPathSegmentName(c.Name) {
-		c.refuse(field("metadata", "name"), "%s", wrong)
-	}
-	if len(c.Name) > validation.DNS1123SubdomainMaxLength {
-		c.refuse(field("metadata", "name"), "longer than %d characters", validation.DNS1123SubdomainMaxLength)
-	}
-	metadata, _ := c.content.Object["metadata"].(map[string]any)
-	if ns, set := metadata["namespace"]; set && ns != nil {
-		if text, ok := ns.(string); !ok {
-			c.refuse(field("metadata", "namespace"), "want a string: put it in quotes")
-		} else if text != "" {
-			for range validation.IsDNS1123Label(text) {
-				c.refuse(field("metadata", "namespace"), "want lower-case letters, digits and '-', at most 63")
-				break
-			}
-		}
-	}
-	for _, name := range []string{"labels", "annotations"} {
-		c.stringsIn(field("metadata", name), metadata[name])
-	}
-}
-
-// stringsIn refuses values of labels and annotations that are not strings: true and 1 without quotes.
-func (c *checked) stringsIn(f fieldPath, v any) {
-	if v == nil {
-		return
-	}
-	m, ok := v.(map[string]any)
-	if !ok {
-		c.refuse(f, "want keys and values, got %s", typeName(v))
-		return
-	}
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if _, ok := m[key].(string); !ok {
-			c.refuse(f.child(key), "want a string, got %s: put it in quotes", typeName(m[key]))
-		}
-	}
 }
 
 // strip takes off what only the daemon, the API server, kubectl or kustomize writes: a manifest copied from a cluster.

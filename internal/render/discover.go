@@ -117,13 +117,22 @@ func (r *run) discover(dir string, ignored ignore, inside bool, f *found) error 
 	if err != nil {
 		return r.refuse(desired.Origin{Path: dir}, err)
 	}
+	if strings.Count(dir, "/") >= maxFolders {
+		return r.refuse(desired.Origin{Path: dir}, tooDeep(dir))
+	}
 	ignored, err = r.ignoredIn(dir, ignored)
 	if err != nil {
 		return err
 	}
-	if r.tree.kustomizationIn(dir) != "" {
+	chart := path.Join(dir, "Chart.yaml")
+	isChart := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "Chart.yaml" })
+	switch {
+	case r.tree.kustomizationIn(dir) != "":
 		f.kustomizations = append(f.kustomizations, dir)
 		inside = true
+	case !inside && !ignored.match(chart, false) && isChart:
+		r.problem(desired.Origin{Path: chart}, noCharts+", and name this folder in "+ignoreFile)
+		return nil
 	}
 	for _, e := range entries {
 		if f.seen++; f.seen > maxFiles {

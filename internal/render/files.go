@@ -3,10 +3,12 @@ package render
 import (
 	"bytes"
 	"path"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/desired"
 )
 
@@ -49,10 +51,10 @@ func (t *tree) parsed(c *Cache, name string) (parsed, error) {
 	})
 }
 
-func isJSON(name string) bool { return path.Ext(name) == ".json" }
+func isJSON(name string) bool { return strings.EqualFold(path.Ext(name), ".json") }
 
 func isYAML(name string) bool {
-	ext := path.Ext(name)
+	ext := strings.ToLower(path.Ext(name)) // A.YAML from another system must not be left out in silence
 	return ext == ".yaml" || ext == ".yml"
 }
 
@@ -75,6 +77,9 @@ func newManifest(at desired.Origin, content map[string]any) (manifest, string) {
 		return manifest{}, "apiVersion: want group/version"
 	}
 	name := textAt(content, "metadata", "name")
+	if gv.Group == v1alpha1.Group && kind == v1alpha1.KindConfig {
+		return manifest{}, "a Config is read from " + v1alpha1.ConfigFile + " at the root of the path alone: remove it here"
+	}
 	if name == "" {
 		if textAt(content, "metadata", "generateName") != "" {
 			return manifest{}, kind + ": metadata.name is missing: generateName would make a new object at each commit"

@@ -154,6 +154,12 @@ func (s *site) file(f fieldPath, p string) (target, safe string, ok bool) {
 		s.refuse(f, "%s is a kustomization: name the folder that it stands in", target)
 		return "", "", false
 	}
+	if info.Size() < maxPointer {
+		if _, err := s.tree.ReadFile(target); err != nil { // a pointer of Git LFS
+			s.broken(f, target, err)
+			return "", "", false
+		}
+	}
 	return target, safePath(p), true
 }
 

@@ -130,9 +130,10 @@ func (g *guard) write(s *site) {
 	g.files[s.start.Path] = bytes.Clone(data)
 }
 
+const noCharts = "Helm charts are not rendered here: render them to files (helm template)"
+
 // checkBuiltins refuses what would need another program.
 func (s *site) checkBuiltins() {
-	const text = "Helm charts are not rendered here: render them to files (helm template) and list those under resources"
 	if len(s.k.HelmCharts) > 0 || s.k.HelmGlobals != nil {
 		f := field("helmCharts")
 		for _, name := range []string{"helmCharts", "helmChartInflationGenerator", "helmGlobals"} {
@@ -141,7 +142,7 @@ func (s *site) checkBuiltins() {
 				break
 			}
 		}
-		s.refuse(f, text)
+		s.refuse(f, noCharts+" and list those under resources")
 	}
 }
 

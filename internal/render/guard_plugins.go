@@ -108,7 +108,7 @@ func (s *site) pluginText(f fieldPath, data []byte) {
 		builtin := res.GetGvk().Group == "" && res.GetGvk().Version == konfig.BuiltinPluginApiVersion
 		switch {
 		case kind == "HelmChartInflationGenerator":
-			s.refuse(f, "Helm charts are not rendered here: render them to files (helm template) and list those under resources")
+			s.refuse(f, noCharts+" and list those under resources")
 			continue
 		case !builtin, !slices.Contains(krusty.GetBuiltinPluginNames(), kind):
 			s.refuse(f, "%s is a plugin, and no plugin runs but those built into kustomize (apiVersion: builtin)", kind)

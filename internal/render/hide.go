@@ -3,7 +3,6 @@ package render
 import (
 	"bytes"
 	"io/fs"
-	"path"
 
 	"github.com/tidelock/tidelock/internal/desired"
 	"github.com/tidelock/tidelock/internal/redact"
@@ -42,7 +41,7 @@ func (r *run) secretsOfFiles() *redact.Redactor {
 		if seen++; seen > maxFiles {
 			return fs.SkipAll
 		}
-		if ext := path.Ext(name); d.IsDir() || ext != ".yaml" && ext != ".yml" && ext != ".json" {
+		if d.IsDir() || !isYAML(name) && !isJSON(name) {
 			return nil
 		}
 		data, err := r.tree.ReadFile(name)

@@ -60,7 +60,8 @@ func (r *run) ignoredIn(dir string, above ignore) (ignore, error) {
 			r.problem(desired.Origin{Path: name, Line: i + 1}, fmt.Sprintf("%q is not a pattern as in .gitignore", line))
 			continue
 		}
-		out = append(out, gitignore.ParsePattern(strings.TrimPrefix(line, `\`), domain))
+		// git writes [!a] for what Go writes [^a].
+		out = append(out, gitignore.ParsePattern(strings.ReplaceAll(line, "[!", "[^"), domain))
 	}
 	return out, nil
 }

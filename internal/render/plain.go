@@ -14,6 +14,7 @@ func (r *run) plain(ctx context.Context, files []string, built []item) ([]item, 
 	type result struct {
 		name string
 		parsed
+		err      error
 		items    []item
 		problems desired.Problems
 	}
@@ -24,9 +25,7 @@ func (r *run) plain(ctx context.Context, files []string, built []item) ([]item, 
 		}
 		p, err := r.tree.parsed(r.cache, name)
 		if err != nil {
-			if err := r.refuse(desired.Origin{Path: name}, err); err != nil {
-				return nil, err
-			}
+			results = append(results, result{name: name, err: err})
 			continue
 		}
 		items, problems := manifests(name, p)
@@ -35,8 +34,13 @@ func (r *run) plain(ctx context.Context, files []string, built []item) ([]item, 
 	}
 	var out []item
 	for _, res := range results {
-		if named[res.name] {
+		switch {
+		case named[res.name]:
 			continue
+		case res.err != nil:
+			if err := r.refuse(desired.Origin{Path: res.name}, res.err); err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, res.items...)
 		r.problems = append(r.problems, res.problems...)

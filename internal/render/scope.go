@@ -1,6 +1,10 @@
 package render
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,6 +35,9 @@ func newScopes(items []item) scopes {
 			}
 		}
 	}
+	for _, k := range kinds() {
+		s[schema.GroupKind{Group: v1alpha1.Group, Kind: k.name}] = true
+	}
 	for _, it := range items {
 		if it.Group == "apiextensions.k8s.io" && it.Kind == "CustomResourceDefinition" {
 			crd := it.content.Object
@@ -41,10 +48,36 @@ func newScopes(items []item) scopes {
 	return s
 }
 
+// misnamed says how to mend an apiVersion or kind that Kubernetes' own API groups cannot have.
+func (s scopes) misnamed(gk schema.GroupKind, version string) (at fieldPath, text string) {
+	if gk.Group == "" && version != "v1" {
+		if _, ours := s[schema.GroupKind{Group: v1alpha1.Group, Kind: gk.Kind}]; ours {
+			return field("apiVersion"), "want " + v1alpha1.GroupVersion().String()
+		}
+		return field("apiVersion"), "want v1, or group/version"
+	}
+	if _, known := s[gk]; known {
+		return nil, ""
+	}
+	for _, known := range slices.SortedFunc(maps.Keys(s), compareGroupKinds) {
+		switch {
+		case known.Group == gk.Group && strings.EqualFold(known.Kind, gk.Kind):
+			return field("kind"), "unknown kind " + gk.Kind + ": write " + known.Kind
+		case known.Kind == gk.Kind && !strings.Contains(gk.Group, "."):
+			return field("apiVersion"), fmt.Sprintf("a %s is of the group %s, not of this one", gk.Kind, cmp.Or(known.Group, "core (v1)"))
+		}
+	}
+	return nil, ""
+}
+
+func compareGroupKinds(a, b schema.GroupKind) int {
+	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind))
+}
+
 // namespace fills in the default namespace, and takes a namespace off what has none.
 func (c *checked) namespace(s scopes) {
 	namespaced, known := s[c.GroupKind()]
-	if c.Group == v1alpha1.Group {
+	if c.Group == v1alpha1.Group { // also where the kind is none of ours
 		namespaced, known = true, true
 	}
 	switch {

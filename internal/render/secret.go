@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // secret moves stringData into data: it is write-only, so a key that goes from it would stay in the cluster for ever, and
@@ -20,6 +22,7 @@ func (c *checked) secret() {
 	}
 	data = maps.Clone(data)
 	for _, key := range slices.Sorted(maps.Keys(data)) {
+		c.dataKey("data", key)
 		text, ok := data[key].(string)
 		if data[key] == nil {
 			text, ok = "", true
@@ -37,6 +40,7 @@ func (c *checked) secret() {
 		c.refuse(field("stringData"), "want keys and values, got %s", typeName(object["stringData"]))
 	}
 	for _, key := range slices.Sorted(maps.Keys(plain)) {
+		c.dataKey("stringData", key)
 		text, ok := plain[key].(string)
 		if !ok && plain[key] != nil {
 			c.refuse(field("stringData", key), "want a string, got %s: put it in quotes", kindOfValue(plain[key]))
@@ -50,18 +54,47 @@ func (c *checked) secret() {
 	if len(data) == 0 && plain == nil {
 		return
 	}
+	size := 0
+	for _, text := range data {
+		encoded, _ := text.(string)
+		size += base64.StdEncoding.DecodedLen(len(encoded))
+	}
+	c.dataSize(size)
 	c.metadata()
 	delete(c.content.Object, "stringData")
 	c.content.Object["data"] = data
 }
 
-// configMap refuses values that the API server would refuse in words of its own: numbers and booleans without quotes.
+// maxData is how much a ConfigMap or Secret may hold, in bytes, as with the API server.
+const maxData = 1 << 20
+
+// configMap refuses what the API server would refuse in words of its own: numbers and booleans without quotes, too much.
 func (c *checked) configMap() {
 	if c.Group != "" || c.Kind != "ConfigMap" {
 		return
 	}
-	for _, in := range []string{"data", "binaryData"} {
-		c.stringsIn(field(in), c.content.Object[in])
+	size := 0
+	for key, text := range c.stringsIn(field("data"), c.content.Object["data"]) {
+		c.dataKey("data", key)
+		size += len(text)
+	}
+	for key, text := range c.stringsIn(field("binaryData"), c.content.Object["binaryData"]) {
+		c.dataKey("binaryData", key)
+		size += base64.StdEncoding.DecodedLen(len(text))
+	}
+	c.dataSize(size)
+}
+
+// dataKey refuses a key that cannot be the name of a file.
+func (c *checked) dataKey(in, key string) {
+	if len(validation.IsConfigMapKey(key)) > 0 {
+		c.refuse(field(in, key), "is no key: want letters, digits, '-', '_' and '.'")
+	}
+}
+
+func (c *checked) dataSize(size int) {
+	if size > maxData {
+		c.refuse(field("data"), "a %s of %d KiB: at most %d fit", c.Kind, size>>10, maxData>>10)
 	}
 }
 

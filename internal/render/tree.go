@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"unicode/utf8"
 )
 
 // Bounds of what one render reads.
@@ -38,6 +40,10 @@ type badPath struct {
 }
 
 func (e *badPath) Error() string { return e.path + " " + e.why }
+
+func tooDeep(name string) *badPath {
+	return &badPath{path: name, why: fmt.Sprintf("is nested more than %d deep", maxFolders)}
+}
 
 // tree reads the repository: links are resolved inside it, what leads out is refused, sizes are bounded. Names are
 // slash-separated from the repository's root. A tree is for one render and one goroutine.
@@ -111,11 +117,22 @@ func (t *tree) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
+	if isPointer(data) {
+		return nil, &badPath{path: name, why: "is a pointer of Git LFS, its content is not in the repository: " +
+			"take it out of LFS (git lfs migrate export)"}
+	}
 	*t.total += len(data)
 	if *t.total > maxTotal {
 		return nil, &badPath{path: name, why: fmt.Sprintf("is one too many: more than %d MiB to read", maxTotal>>20)}
 	}
 	return data, nil
+}
+
+// maxPointer bounds a pointer of Git LFS, as its specification does.
+const maxPointer = 1024
+
+func isPointer(data []byte) bool {
+	return len(data) < maxPointer && bytes.HasPrefix(data, []byte("version https://git-lfs.github.com/spec/"))
 }
 
 // ReadDir lists a folder, sorted by name. Links show as links.
@@ -190,11 +207,14 @@ func (t *tree) stateOf(name string, info fs.FileInfo, err error) string {
 
 // resolve returns the name that name leads to, without links.
 func (t *tree) resolve(name string) (string, error) {
+	if !utf8.ValidString(name) {
+		return "", &badPath{path: name, why: "is a name that is not UTF-8: rename it, or name the folder above in " + ignoreFile}
+	}
 	if !fs.ValidPath(name) {
 		return "", &badPath{path: name, why: "leads out of the repository"}
 	}
 	if strings.Count(name, "/") > maxFolders {
-		return "", &badPath{path: name, why: fmt.Sprintf("is nested more than %d deep", maxFolders)}
+		return "", tooDeep(name)
 	}
 	return t.walk(name, 0)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -16,6 +17,9 @@ const (
 	// maxAliased is how many values the aliases of one document may expand to ("billion laughs").
 	maxAliased = 100_000
 )
+
+// byteOrderMark may stand at the beginning of a file alone.
+const byteOrderMark = "\ufeff"
 
 // converter turns a node into JSON types. A converter is for one document.
 type converter struct {
@@ -128,18 +132,23 @@ func isMerge(k *yaml.Node) bool {
 	return k.Kind == yaml.ScalarNode && k.Value == "<<" && k.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0
 }
 
-// key returns a key as sigs.k8s.io/yaml spells it in JSON.
+// key returns a key as sigs.k8s.io/yaml spells it in JSON; but one that YAML 1.1 takes for a boolean (on, y) stays the word
+// that it is, as with kustomize: who writes y means y, never "true".
 func (c *converter) key(at *yaml.Node) (string, bool) {
 	k := resolved(at)
 	if k == nil || k.Kind != yaml.ScalarNode {
-		c.fail(at, "a key must be a string")
+		c.fail(at, "a key must be a string: put {{ ... }} in quotes, or render the template to a file first")
+		return "", false
+	}
+	if strings.HasPrefix(k.Value, byteOrderMark) {
+		c.fail(at, "a byte order mark stands in front of this key: remove it (two files were joined)")
 		return "", false
 	}
 	switch v := c.typed(k).(type) {
 	case string:
 		return v, true
 	case bool:
-		return strconv.FormatBool(v), true
+		return k.Value, true
 	case int64:
 		return strconv.FormatInt(v, 10), true
 	case float64:

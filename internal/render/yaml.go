@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -62,6 +60,9 @@ func parseYAML(data []byte) parsed {
 	nodes, err := parseNodes(data)
 	for _, n := range nodes {
 		c := converter{}
+		if alias := foreignAlias(n, map[*yaml.Node]bool{}); alias != nil {
+			c.stop(alias, "its anchor stands in another document of the file: an anchor ends with its document")
+		}
 		v := c.value(n, 0)
 		out.faults = append(out.faults, c.faults...)
 		if len(c.faults) > 0 || v == nil {
@@ -104,10 +105,30 @@ func parseNodes(data []byte) (nodes []*yaml.Node, err error) {
 	}
 }
 
+// foreignAlias returns the first alias below n whose anchor is not there: the library looks for it in the whole file, kubectl
+// and kustomize in the document.
+func foreignAlias(n *yaml.Node, anchors map[*yaml.Node]bool) *yaml.Node {
+	if n.Anchor != "" {
+		anchors[n] = true
+	}
+	if n.Kind == yaml.AliasNode && !anchors[n.Alias] {
+		return n
+	}
+	for _, c := range n.Content {
+		if alias := foreignAlias(c, anchors); alias != nil {
+			return alias
+		}
+	}
+	return nil
+}
+
 // expandList returns the items of a List (kind List, or any FooList with items, as kubectl reads them), else the object.
 func expandList(n *yaml.Node, m map[string]any, depth int) []document {
 	kind, _ := m["kind"].(string)
 	items, ok := m["items"].([]any)
+	if v, set := m["items"]; kind == "List" && set && v == nil {
+		return nil
+	}
 	if !ok || !strings.HasSuffix(kind, "List") || depth > maxDepth {
 		return []document{{line: n.Line, node: n, value: m}}
 	}
@@ -125,39 +146,6 @@ func expandList(n *yaml.Node, m map[string]any, depth int) []document {
 		out = append(out, expandList(node, obj, depth+1)...)
 	}
 	return out
-}
-
-// syntaxFault makes a fault of the library's syntax error: its line, and a hint where a tab is the cause.
-func syntaxFault(err error, data []byte) fault {
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "read YAML: "), "yaml: ")
-	line := 0
-	if m := regexp.MustCompile(`^line (\d+): (.*)`).FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		text = m[2]
-	}
-	if at := tabIndented(data, line); at > 0 {
-		return fault{line: at, text: "a tab indents this line: YAML wants spaces"}
-	}
-	if strings.HasPrefix(text, "unknown anchor") {
-		text = "unknown anchor: put a value that begins with * in quotes" // the library repeats the value
-	}
-	return fault{line: line, text: "YAML: " + text}
-}
-
-// tabIndented returns the first line at or next to line whose indentation holds a tab, or 0. The library may be off by one.
-func tabIndented(data []byte, line int) int {
-	lines := bytes.Split(data, []byte("\n"))
-	for _, at := range []int{line, line + 1, line - 1} {
-		if at < 1 || at > len(lines) {
-			continue
-		}
-		text := lines[at-1]
-		indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
-		if bytes.ContainsRune(indent, '\t') {
-			return at
-		}
-	}
-	return 0
 }
 
 // textAt returns the string at the path of keys in m, or "" where there is none.

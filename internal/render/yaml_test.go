@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	yaml3 "go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
@@ -55,7 +56,7 @@ func FuzzYAMLIsReadAsKubectlReadsIt(f *testing.F) {
 		parseYAML(data)
 		nodes, err := parseNodes(data)
 		// The parser drops the non-specific tag "!", which nobody writes.
-		if err != nil || len(nodes) != 1 || bytes.ContainsRune(data, '!') {
+		if err != nil || len(nodes) != 1 || bytes.ContainsRune(data, '!') || hasBooleanKey(nodes[0]) {
 			return
 		}
 		c := converter{}
@@ -68,6 +69,16 @@ func FuzzYAMLIsReadAsKubectlReadsIt(f *testing.F) {
 			t.Errorf("%q (-kubectl +ours):\n%s", data, cmp.Diff(want, got))
 		}
 	})
+}
+
+// hasBooleanKey finds the one difference that is meant: kubectl makes "true" of the key on.
+func hasBooleanKey(n *yaml3.Node) bool {
+	for i, c := range n.Content {
+		if _, isBool := resolvePlain(c.Value).(bool); n.Kind == yaml3.MappingNode && i%2 == 0 && isBool || hasBooleanKey(c) {
+			return true
+		}
+	}
+	return false
 }
 
 func FuzzNothingEndsTheDaemon(f *testing.F) {

@@ -29,7 +29,7 @@ func newXDS() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBootstrap(), newShow())
+	cmd.AddCommand(newBootstrap(), newShow(), newCertificates())
 	return cmd
 }
 

@@ -28,7 +28,7 @@ import (
 const overlay = `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: %[1]s
-resources: %[2]s
+%[2]s
 patches:
 - target: {kind: ConfigMap, name: tidelock}
   patch: |-
@@ -54,12 +54,12 @@ func TestDeployFollowsARepository(t *testing.T) {
 	// The definitions are the cluster's: whoever may installs them before an instance that is confined to its namespace.
 	kubectl(t, node, "apply", "--kustomize", path(env.Root(t), "deploy", "crds"))
 	tests := map[string]struct {
-		resources string
+		takes string
 		// number tells the fixed addresses of the two daemons apart.
 		number int
 	}{
-		"in the whole cluster": {resources: "[../deploy]", number: 1},
-		"in one namespace":     {resources: "[../deploy/namespaced, ../deploy/envoy]", number: 2},
+		"in the whole cluster": {takes: "resources: [../deploy]\ncomponents: [../deploy/mtls]", number: 1},
+		"in one namespace":     {takes: "resources: [../deploy/namespaced, ../deploy/envoy]", number: 2},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,8 @@ func TestDeployFollowsARepository(t *testing.T) {
 				"at.yaml":       pastAt(workload),
 				"plain.yaml":    strings.ReplaceAll(oneOfEach, "NAMESPACE", workload),
 			})
-			d.deploy(t, node, tt.resources, tt.number)
+			d.certify(t, node)
+			d.deploy(t, node, tt.takes, tt.number)
 			d.settled(t, first)
 			d.proxiesAnswer(t, "first")
 			d.atRan(t, workload)
@@ -103,7 +104,7 @@ func TestDeployFollowsARepository(t *testing.T) {
 }
 
 // deploy installs a daemon and proxies by one command, as a user does.
-func (d *daemon) deploy(t *testing.T, node *env.NodeCluster, resources string, number int) {
+func (d *daemon) deploy(t *testing.T, node *env.NodeCluster, takes string, number int) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(path(dir, "deploy"), os.DirFS(path(env.Root(t), "deploy"))); err != nil {
@@ -112,7 +113,7 @@ func (d *daemon) deploy(t *testing.T, node *env.NodeCluster, resources string, n
 	if err := os.Mkdir(path(dir, "overlay"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf(overlay, d.namespace, resources, d.repo, fixedAddress(t, d.client, number))
+	text := fmt.Sprintf(overlay, d.namespace, takes, d.repo, fixedAddress(t, d.client, number))
 	if err := os.WriteFile(path(dir, "overlay", "kustomization.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -123,6 +124,20 @@ func (d *daemon) deploy(t *testing.T, node *env.NodeCluster, resources string, n
 			t.Logf("%s", kubectl(t, node, "logs", "deployment/tidelock", "--namespace", d.namespace))
 		}
 	})
+}
+
+// certify makes the certificates of mutual TLS, which one of the variants has.
+func (d *daemon) certify(t *testing.T, node *env.NodeCluster) {
+	t.Helper()
+	file := path(t.TempDir(), "certificates.yaml")
+	secrets, stderr, code := tidelock(t, "xds", "certificates", "--namespace", d.namespace, "--group", "edge")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	if err := os.WriteFile(file, []byte(secrets), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, node, "apply", "--filename", file)
 }
 
 // fixedAddress is one of those that the cluster gives to no Service that does not ask for it: the lower ones of its range.

@@ -162,4 +162,6 @@ func (a *authority) issue(usage x509.ExtKeyUsage, dns []string) (*corev1.Secret,
 	}}, nil
 }
 
-func encodePEM(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
+func encodePEM(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}

@@ -186,7 +186,7 @@ func jobName(at string, repeats bool, instant time.Time) string {
 
 // event tells people in the background; what cannot be told is only logged.
 func (t *tenure) event(ctx context.Context, e Event) {
-	t.beside(ctx, func(limited context.Context) func() {
+	t.after(ctx, func(limited context.Context) func() {
 		e.Note = t.hide(e.Note)
 		err := t.runner.cfg.Events.Event(limited, e)
 		return func() {
@@ -206,7 +206,7 @@ func (t *tenure) tell(ctx context.Context, r *record) {
 		if m := r.Misses[i]; !m.Told && !r.telling {
 			r.telling = true
 			t.log().WarnContext(ctx, "missed", slog.String("at", r.key().String()), slog.String("what", m.String()))
-			t.beside(ctx, func(limited context.Context) func() {
+			t.after(ctx, func(limited context.Context) func() {
 				err := t.runner.cfg.Events.Event(limited, Event{At: r.key(), Reason: ReasonMissed, Warning: true, Note: t.hide(m.String())})
 				return func() { t.toldOf(ctx, r, m, err) }
 			})

@@ -133,7 +133,7 @@ func (t *tenure) ended(ctx context.Context, r *record, j Job) {
 		last.Outcome, last.Started, last.Finished, last.Reason = j.Outcome, j.Started, j.Finished, t.hide(j.Reason)
 		t.book.touch(r)
 	}
-	t.beside(ctx, func(limited context.Context) func() {
+	t.after(ctx, func(limited context.Context) func() {
 		code, err := t.runner.cfg.Sight.ExitCode(limited, j)
 		return func() {
 			if err != nil {

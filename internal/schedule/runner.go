@@ -164,6 +164,7 @@ func (r *Runner) tenure(ctx context.Context) error {
 			t.replace(ctx)
 		case then := <-t.results:
 			then()
+			t.drain()
 		case <-timer.C:
 		}
 		t.fire(ctx)

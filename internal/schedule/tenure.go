@@ -14,8 +14,8 @@ const (
 	glance = 30 * time.Second
 	// patience is how long one request may take.
 	patience = 30 * time.Second
-	// atOnce is how many requests are under way at once.
-	atOnce = 16
+	// atOnce is how many requests are under way at once, and notes how many more that no run waits for.
+	atOnce, notes = 32, 4
 	// firstRetry and lastRetry bound the back-off.
 	firstRetry = time.Second
 	lastRetry  = time.Minute
@@ -40,13 +40,15 @@ type tenure struct {
 
 	wg      sync.WaitGroup
 	slots   chan struct{}
+	aside   chan struct{}
 	results chan func()
 }
 
 func newTenure(r *Runner, cancel context.CancelCauseFunc) *tenure {
 	return &tenure{
 		runner: r, cancel: cancel, book: newBook(), table: newTable(), jobs: map[desired.Key]map[string]Job{},
-		removed: map[string]bool{}, stale: map[desired.Key]bool{}, slots: make(chan struct{}, atOnce), results: make(chan func()),
+		removed: map[string]bool{}, stale: map[desired.Key]bool{}, slots: make(chan struct{}, atOnce),
+		aside: make(chan struct{}, notes), results: make(chan func()),
 	}
 }
 
@@ -67,19 +69,36 @@ func (t *tenure) rest() time.Duration {
 }
 
 // beside makes a request in another goroutine, and then does what it returns in this one.
-func (t *tenure) beside(ctx context.Context, request func(context.Context) func()) {
+func (t *tenure) beside(ctx context.Context, request func(context.Context) func()) { t.within(ctx, t.slots, request) }
+
+// after makes a request that must not hold up a run.
+func (t *tenure) after(ctx context.Context, request func(context.Context) func()) { t.within(ctx, t.aside, request) }
+
+func (t *tenure) within(ctx context.Context, slots chan struct{}, request func(context.Context) func()) {
 	t.wg.Go(func() {
 		select {
-		case t.slots <- struct{}{}:
+		case slots <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
 		limited, cancel := context.WithTimeout(ctx, patience)
 		then := request(limited)
 		cancel()
-		<-t.slots
+		<-slots
 		t.post(ctx, then)
 	})
+}
+
+// drain does what else there is to do already, so that what came in together is stored by one write.
+func (t *tenure) drain() {
+	for {
+		select {
+		case then := <-t.results:
+			then()
+		default:
+			return
+		}
+	}
 }
 
 // later does something in this goroutine after a while.

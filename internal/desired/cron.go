@@ -126,7 +126,8 @@ func (f cronField) part(text string) (string, error) {
 	}
 	switch {
 	case high < low:
-		return "", errors.New("the range ends before it begins")
+		last := f.low + f.span() - 1
+		return "", fmt.Errorf("the range ends before it begins: write %d-%d,%d-%d", low, last, f.low, high)
 	case stepped && step > high-low:
 		return "", fmt.Errorf("a step of %d leads out of the range %d-%d", step, low, high)
 	}
@@ -148,6 +149,9 @@ func (f cronField) number(text string) (int, error) {
 		return i + f.low, nil
 	}
 	n, err := strconv.Atoi(text)
+	if err != nil && strings.ContainsAny(text, "LWH#") {
+		return 0, fmt.Errorf("want %d to %d: the L, W, # and H of other crons are not known here", f.low, f.high)
+	}
 	if err != nil || text[0] == '+' || n < f.low || n > f.high {
 		return 0, fmt.Errorf("want %d to %d", f.low, f.high)
 	}

@@ -20,6 +20,7 @@ func TestSchedulesComeWhenTheySay(t *testing.T) {
 		"a descriptor":        {"@daily", "", "2026-11-02T00:00:00Z", "short for 0 0 * * *"},
 		"a step":              {"*/20 * * * *", "", "2026-11-01T00:40:00Z", "plain cron"},
 		"a step from a start": {"5/20 * * * *", "", "2026-11-01T00:45:00Z", "5, 25, 45"},
+		"a fraction, by t, z": {"2026-12-31t23:59:00.5z", "", "2026-12-31T23:59:00Z", "RFC 3339 allows lower case"},
 		"a list":              {"1,31 0 * * *", "", "2026-11-01T00:31:00Z", "plain cron"},
 		"month names":         {"0 0 1 Dec *", "", "2026-12-01T00:00:00Z", "plain cron"},
 	} {
@@ -75,6 +76,12 @@ func TestSchedulesThatCannotMeanWhatTheySayAreRefused(t *testing.T) {
 		"only a comma":              {", * * * *", "", "want 0 to 59"},
 		"a sign":                    {"+5 * * * *", "", "want 0 to 59"},
 		"a range backwards":         {"20-10 * * * *", "", "ends before it begins"},
+		"over midnight":             {"0 22-2 * * *", "", "write 22-23,0-2"},
+		"over the week's end":       {"0 9 * * FRI-MON", "", "write 5-6,0-1"},
+		"the last day of Quartz":    {"0 0 L * *", "", "not known here"},
+		"the second Friday":         {"0 0 * * 5#2", "", "not known here"},
+		"a leap second":             {"2026-12-31T23:59:60Z", "", "name the second after it"},
+		"a zone with leap seconds":  {"0 9 * * *", "right/Europe/Berlin", "unknown time zone"},
 		"minute 60":                 {"60 * * * *", "", "want 0 to 59"},
 		"day of week 8":             {"0 0 * * 8", "", "want 0 to 7"},
 	} {

@@ -101,5 +101,10 @@ func (c *Cluster) sight(ctx context.Context, ch Change) (Sight, error) {
 	if err != nil {
 		return Sight{}, ctx.Err() // what the server has against it is for Preflight to tell
 	}
+	if takesOver(ch) {
+		if err := dropUndeclared(after, before, ch); err != nil {
+			return Sight{}, err
+		}
+	}
 	return Sight{Before: before, After: after}, nil
 }

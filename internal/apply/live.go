@@ -64,7 +64,6 @@ func (l *Live) readManagers(u *unstructured.Unstructured) {
 			ours, l.applied, l.exact = set, true, e.APIVersion == u.GetAPIVersion()
 			continue
 		}
-		l.clientSide = l.clientSide || slices.Contains(clientSideManagers(), e.Manager)
 		if e.Time != nil && !e.Time.Before(&newest) {
 			newest, l.rival = *e.Time, e.Manager
 		}
@@ -73,13 +72,8 @@ func (l *Live) readManagers(u *unstructured.Unstructured) {
 	if err != nil {
 		ignored = nil // the annotation was changed by hand, which is drift by itself
 	}
+	l.handover = handsOver(u.GetManagedFields())
 	l.Fields = hashFields(u.Object, ours, sets, ignored)
-}
-
-// clientSideManagers are the field managers of kubectl's client-side apply, and the one that the API server gives to
-// fields from before anybody tracked them.
-func clientSideManagers() []string {
-	return []string{"kubectl-client-side-apply", "before-first-apply"}
 }
 
 func ourAnnotations(u *unstructured.Unstructured) map[string]string {

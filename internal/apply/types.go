@@ -37,7 +37,7 @@ type Live struct {
 	version    string // API version that it was read in
 	exact      bool   // our managed fields are written in that version
 	applied    bool   // our field manager has applied something
-	clientSide bool   // kubectl's client-side apply owns fields
+	handover   bool   // fields that others hold become ours with the next write
 	finalizers bool   // a delete does not end at once
 	rival      string // the latest other field manager
 	status     string // of a resource of ours: what was reported on it

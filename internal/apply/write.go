@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
@@ -52,7 +49,7 @@ func (c *Cluster) writeObject(ctx context.Context, ch Change) (Live, error) {
 	if ch.Action == Adopt {
 		resourceVersion = ch.Live.ResourceVersion
 	}
-	if ch.Live.clientSide || takenFrom(ch) {
+	if takesOver(ch) {
 		if resourceVersion, err = c.takeOver(ctx, ch); err != nil {
 			return Live{}, err
 		}
@@ -78,44 +75,6 @@ func (c *Cluster) create(ctx context.Context, ch Change, u *unstructured.Unstruc
 		return Live{}, err
 	}
 	return Live{}, fmt.Errorf("%w: %s made it at the same moment", ErrOwned, live.Foreign)
-}
-
-// takenFrom says that the object is taken from another owner by its annotation.
-func takenFrom(ch Change) bool {
-	return ch.Action == Adopt && ch.Live.Annotations[v1alpha1.AnnotationAdopt] != ""
-}
-
-// takeOver makes fields of kubectl's client-side apply ours, so that they go when they leave the repository, and takes the
-// annotation off that allowed to adopt the object, so that nobody takes it back by it. It returns the new resource version.
-func (c *Cluster) takeOver(ctx context.Context, ch Change) (string, error) {
-	u, err := c.read(ctx, ch)
-	if err != nil {
-		return "", err
-	}
-	if u.GetUID() != ch.Live.UID {
-		return "", apierrors.NewConflict(groupResource(ch.ID), ch.Name, errors.New("somebody replaced it"))
-	}
-	if err := csaupgrade.UpgradeManagedFields(u, sets.New(clientSideManagers()...), string(manager)); err != nil {
-		return "", fmt.Errorf("take over the fields of kubectl apply: %w", err)
-	}
-	patch := []map[string]any{
-		{"op": "replace", "path": "/metadata/resourceVersion", "value": u.GetResourceVersion()},
-		{"op": "replace", "path": "/metadata/managedFields", "value": u.GetManagedFields()},
-	}
-	for _, name := range []string{v1alpha1.AnnotationAdopt, "kubectl.kubernetes.io/last-applied-configuration"} {
-		if _, ok := u.GetAnnotations()[name]; ok {
-			path := "/metadata/annotations/" + strings.ReplaceAll(name, "/", "~1")
-			patch = append(patch, map[string]any{"op": "remove", "path": path})
-		}
-	}
-	data, err := encode(patch)
-	if err != nil {
-		return "", err
-	}
-	if err := c.client.Patch(ctx, u, client.RawPatch(types.JSONPatchType, data), manager); err != nil {
-		return "", err
-	}
-	return u.GetResourceVersion(), nil
 }
 
 // remove deletes an object that is made anew.

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -50,15 +51,16 @@ var ErrOtherRepository = errors.New("the instance's name belongs to another repo
 
 // Cluster is one instance's hold on a cluster. Run keeps its view; all other methods are for one goroutine, the loop's.
 type Cluster struct {
-	cfg    Config
-	log    *slog.Logger
-	client client.WithWatch
-	mapper meta.RESTMapper
-	view   *book
-	ledger *ledger
-	fights *fights
-	told   *told
-	now    func() time.Time
+	cfg       Config
+	log       *slog.Logger
+	client    client.WithWatch
+	mapper    meta.RESTMapper
+	discovery *discovery.DiscoveryClient
+	view      *book
+	ledger    *ledger
+	fights    *fights
+	told      *told
+	now       func() time.Time
 
 	installed chan struct{} // Install is done: the watch of the Sync need not wait
 }
@@ -97,6 +99,9 @@ func New(cfg Config) (*Cluster, error) {
 
 func (c *Cluster) connect(rc *rest.Config, httpClient *http.Client) error {
 	var err error
+	if c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(rc, httpClient); err != nil {
+		return err
+	}
 	if c.mapper, err = apiutil.NewDynamicRESTMapper(rc, httpClient); err != nil {
 		return err
 	}

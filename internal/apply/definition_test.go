@@ -109,6 +109,33 @@ spec:
 	})
 }
 
+func TestAnObjectInAVersionThatIsServedNoLongerIsPrunedAllTheSame(t *testing.T) {
+	t.Parallel()
+	ns := env.Cluster(t).Namespace(t)
+	in := open(t, ns, "old-version")
+	group := ns + ".example.dev"
+	definition := func(old string) []desired.Object {
+		return manifests(t, ns, strings.NewReplacer("GROUP", group, "OLD", old).Replace(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {kind: Thing, plural: things}
+  versions:
+  - {name: v1alpha1, served: OLD, storage: false, schema: {openAPIV3Schema: {type: object}}}
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}`))
+	}
+	thing := manifests(t, ns, "apiVersion: "+group+"/v1alpha1\nkind: Thing\nmetadata: {name: t, namespace: NAMESPACE}")
+	in.sync(t, append(definition("true"), thing...))
+	in.brakes.MaxPercent = 100
+	in.sync(t, definition("false"))
+	if get(t, thing[0].ID, "v1") != nil {
+		t.Error("it was taken for gone, and nobody owns it now")
+	}
+}
+
 func TestAKindThatNobodyDefinesIsNamed(t *testing.T) {
 	t.Parallel()
 	ns := env.Cluster(t).Namespace(t)

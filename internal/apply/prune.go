@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -149,7 +150,7 @@ func (x *pruning) resolve(ctx context.Context, ch *Change) (found bool, err erro
 
 // look reads an object that the view does not show: it is gone, or its label is. found is false where it is gone.
 func (x *pruning) look(ctx context.Context, ch *Change) (found bool, err error) {
-	u, err := x.c.read(ctx, *ch)
+	u, err := x.c.readOwned(ctx, *ch)
 	if err != nil {
 		if isMissing(err) { // also a kind that is gone with its definition
 			return false, nil
@@ -209,19 +210,24 @@ func (x *pruning) remove(ctx context.Context, ch Change) {
 	x.wait(ch, "its deletion to end")
 }
 
-// delete deletes exactly the object that was seen. Where it changed since (a status does, all the time) it is looked at
-// once more.
+// delete deletes exactly the object that was seen. Where it changed since (a status does, all the time), or its version is
+// served no longer, it is looked at once more.
 func (x *pruning) delete(ctx context.Context, ch *Change) error {
 	background := client.PropagationPolicy("Background")
 	u := addressOf(*ch, ch.Live.version)
 	err := x.c.client.Delete(ctx, u, precondition(*ch.Live), background)
-	if !apierrors.IsConflict(err) {
+	if !apierrors.IsConflict(err) && !isVersionMissing(err) {
 		return err
 	}
 	seen := ch.Live.UID
 	found, lookErr := x.look(ctx, ch)
-	if lookErr != nil || !found || ch.Action != Delete || ch.Live.UID != seen {
-		return err
+	switch {
+	case lookErr != nil:
+		return lookErr
+	case !found:
+		return nil
+	case ch.Action != Delete, ch.Live.UID != seen:
+		return apierrors.NewConflict(groupResource(ch.ID), ch.Name, errors.New("it is not what was seen"))
 	}
 	return x.c.client.Delete(ctx, addressOf(*ch, ch.Live.version), precondition(*ch.Live), background)
 }

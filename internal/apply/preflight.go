@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -239,8 +240,12 @@ func (f *preflight) refused(ctx context.Context, ch *Change, err error) outcome 
 	}
 	if ch.Object.Content.GetAnnotations()[v1alpha1.AnnotationRecreate] != v1alpha1.Enabled {
 		problems := problemsOf(*ch, err)
+		lost := ""
+		if isPrecious(ch.GroupKind()) {
+			lost = ", and lose what it holds"
+		}
 		for i := range problems {
-			problems[i].Text += fmt.Sprintf("; to let Tidelock delete and create the object, annotate it %s: %s",
+			problems[i].Text += fmt.Sprintf("; to let Tidelock delete and create the object%s, annotate it %s: %s", lost,
 				v1alpha1.AnnotationRecreate, v1alpha1.Enabled)
 		}
 		return outcome{problems: problems}
@@ -280,7 +285,7 @@ func problem(ch Change, field, text string) outcome {
 
 // tryCreate asks whether the server would create the object in a namespace, under a name that is free.
 func (c *Cluster) tryCreate(ctx context.Context, ch Change, namespace string) error {
-	const room = 50
+	const room = 40 // a CronJob's name has at most 52 characters, and the server adds some
 	u, err := content(*ch.Object)
 	if err != nil {
 		return err
@@ -289,6 +294,6 @@ func (c *Cluster) tryCreate(ctx context.Context, ch Change, namespace string) er
 		u.SetNamespace(namespace)
 	}
 	unstructured.RemoveNestedField(u.Object, "metadata", "name")
-	u.SetGenerateName(ch.Name[:min(room, len(ch.Name))] + "-")
+	u.SetGenerateName(strings.TrimRight(ch.Name[:min(room, len(ch.Name))], ".") + "-")
 	return guard(ch.GroupKind(), c.client.Create(ctx, u, probeManager, client.DryRunAll, strict))
 }

@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidelock/tidelock/internal/desired"
@@ -55,11 +52,8 @@ func guard(gk schema.GroupKind, err error) error {
 		return answer{err: err, text: fmt.Sprintf("the API server refuses it (%s); its words are withheld, as they may quote a "+
 			"secret value", cmp.Or(string(s.Reason), "Unknown"))}
 	}
-	if s.Details == nil || len(s.Details.Causes) == 0 {
-		return answer{err: err, text: bounded(s.Message)}
-	}
 	var texts []string
-	for _, cause := range s.Details.Causes {
+	for _, cause := range causesOf(s) {
 		text := causeText(cause)
 		if cause.Field != "" {
 			text = cause.Field + ": " + text
@@ -81,7 +75,7 @@ func words(err error) string {
 // isTypeMismatch says that server-side apply could not read the content by the kind's schema. The server calls that an
 // internal error.
 func isTypeMismatch(err error) bool {
-	return apierrors.IsInternalError(err) && (strings.Contains(words(err), "failed to create typed patch object") ||
+	return apierrors.IsInternalError(err) && (strings.Contains(words(err), noTypedObject) ||
 		strings.Contains(words(err), "unable to convert unstructured object"))
 }
 
@@ -103,6 +97,7 @@ func isImmutable(err error) bool {
 	return slices.ContainsFunc([]string{
 		"immutable", "may not change", "may not be changed", "cannot be changed", "cannot change",
 		"may not be updated", "updates to ", "pod updates ",
+		"oldSelf", // a rule of a definition that has no words of its own
 	}, func(w string) bool { return strings.Contains(said, w) })
 }
 
@@ -115,18 +110,10 @@ func problemsOf(ch Change, err error) []desired.Problem {
 		return []desired.Problem{base}
 	}
 	secret := isSecret(ch.GroupKind())
-	details := status.Status().Details
-	if details == nil || len(details.Causes) == 0 {
-		base.Field = fieldIn(status.Status().Message)
-		return []desired.Problem{base}
-	}
 	var out []desired.Problem
-	for _, cause := range details.Causes {
+	for _, cause := range causesOf(status.Status()) {
 		p := base
 		p.Field = cause.Field
-		if p.Field == "" {
-			p.Field = fieldIn(cause.Message)
-		}
 		if !secret {
 			p.Text = causeText(cause)
 		}
@@ -135,40 +122,13 @@ func problemsOf(ch Change, err error) []desired.Problem {
 	return out
 }
 
-// causeText returns a cause without the value that it quotes, unless that is a short text: a changed pod template would
-// be pages.
-func causeText(cause metav1.StatusCause) string {
-	const invalid, shown = "Invalid value: ", 64
-	rest, ok := strings.CutPrefix(cause.Message, invalid)
-	if !ok {
-		return bounded(cause.Message)
-	}
-	if quoted, err := strconv.QuotedPrefix(rest); err == nil && len(quoted) <= shown {
-		return bounded(cause.Message)
-	}
-	if i := strings.LastIndex(rest, ": "); i >= 0 {
-		rest = rest[i+2:]
-	}
-	return bounded("invalid value: " + rest)
-}
-
-// fieldIn finds the field path in a message of the decoder or of server-side apply.
-func fieldIn(message string) string {
-	for _, pattern := range []string{`unknown field "([^"]+)"`, `\): \.([A-Za-z][^:\s]*): `} {
-		if m := regexp.MustCompile(pattern).FindStringSubmatch(message); m != nil {
-			return m[1]
-		}
-	}
-	return ""
-}
-
 // short returns an error's message, bounded.
 func short(err error) string { return bounded(err.Error()) }
 
 func bounded(s string) string {
 	const most = 400
 	if len(s) > most {
-		return s[:most] + "…"
+		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
 }

@@ -40,7 +40,7 @@ func observe(u *unstructured.Unstructured) Live {
 	live.Health, live.HealthMessage = health(u)
 	live.named, live.rollout = namedBy(u), rolloutOf(u)
 	if live.Group == v1alpha1.Group {
-		live.status = plainStatus(u)
+		live.status, live.since = plainStatus(u), transitions(u)
 	}
 	live.readManagers(u)
 	return live

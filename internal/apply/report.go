@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -53,14 +54,15 @@ func (c *Cluster) Report(ctx context.Context, s v1alpha1.SyncStatus, objects []O
 		return err
 	}
 	kept := map[desired.ID]bool{id: true}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(c.cfg.Parallel)
 	for _, o := range objects {
 		kept[o.ID] = true
-		if err := c.report(ctx, o); err != nil {
-			return err
-		}
+		g.Go(func() error { return c.report(ctx, o) })
 	}
+	err := g.Wait()
 	c.told.forget(kept)
-	return nil
+	return err
 }
 
 func (c *Cluster) syncID() desired.ID {
@@ -94,7 +96,7 @@ func (c *Cluster) report(ctx context.Context, o ObjectStatus) error {
 		return nil
 	}
 	if err := c.writeStatus(ctx, o.ID, fields); err != nil {
-		if apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is gone, or another by now, which our watch will show
 			c.told.lost(o.ID)
 			return nil
 		}
@@ -111,7 +113,8 @@ func (c *Cluster) shown(id desired.ID) string {
 		defer c.told.mu.Unlock()
 		return c.told.sync.status
 	}
-	return c.view.statusOf(id)
+	live, _ := c.view.ours(id)
+	return live.status
 }
 
 // plainStatus returns an object's status as withoutTimes writes it.
@@ -147,17 +150,39 @@ func withoutTimes(fields map[string]any) string {
 	return encodeValue(plain)
 }
 
-// writeStatus writes a status whole. The write is an echo to our own watch, and wakes nobody.
+// transition is since when a condition has the status that it has, as it is written.
+type transition struct{ kind, status, at string }
+
+func transitions(u *unstructured.Unstructured) []transition {
+	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	out := make([]transition, 0, len(list))
+	for _, item := range list {
+		m, _ := item.(map[string]any)
+		text := func(name string) string {
+			s, _ := m[name].(string)
+			return s
+		}
+		out = append(out, transition{kind: text("type"), status: text("status"), at: text("lastTransitionTime")})
+	}
+	return out
+}
+
+// writeStatus writes a status whole. What our watch does not show is asked for first. The write is an echo to our own watch,
+// and wakes nobody.
 func (c *Cluster) writeStatus(ctx context.Context, id desired.ID, fields map[string]any) error {
 	version := v1alpha1.GroupVersion().Version
 	u := addressOf(Change{ID: id}, version)
-	if err := c.client.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
-		return err
+	seen, ok := c.view.ours(id)
+	if !ok {
+		if err := c.client.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
+			return err
+		}
+		seen = observe(u)
 	}
-	keepTimes(fields, u, c.now())
+	keepTimes(fields, seen.since, c.now())
 	body, err := encode(map[string]any{
-		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(),
-		"metadata": map[string]any{"name": id.Name, "namespace": id.Namespace, "uid": u.GetUID()},
+		"apiVersion": v1alpha1.GroupVersion().String(), "kind": id.Kind,
+		"metadata": map[string]any{"name": id.Name, "namespace": id.Namespace, "uid": seen.UID},
 		"status":   fields,
 	})
 	if err != nil {
@@ -179,20 +204,18 @@ func (c *Cluster) writeStatus(ctx context.Context, id desired.ID, fields map[str
 	return nil
 }
 
-// keepTimes gives conditions their lastTransitionTime: that of the live object where the status is the same, else now.
-func keepTimes(fields map[string]any, live *unstructured.Unstructured, now time.Time) {
+// keepTimes gives conditions their lastTransitionTime: the one that they have where their status is the same, else now.
+func keepTimes(fields map[string]any, have []transition, now time.Time) {
 	list, _ := fields["conditions"].([]any)
-	have, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 	for _, item := range list {
 		condition, _ := item.(map[string]any)
 		if at, _ := condition["lastTransitionTime"].(string); at != "" {
 			continue
 		}
 		condition["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
-		for _, h := range have {
-			old, _ := h.(map[string]any)
-			if old["type"] == condition["type"] && old["status"] == condition["status"] && old["lastTransitionTime"] != nil {
-				condition["lastTransitionTime"] = old["lastTransitionTime"]
+		for _, old := range have {
+			if old.kind == condition["type"] && old.status == condition["status"] && old.at != "" {
+				condition["lastTransitionTime"] = old.at
 			}
 		}
 	}

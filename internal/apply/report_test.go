@@ -74,8 +74,18 @@ spec: {host: cart.example.test, targets: [{name: stable, service: cart}]}`)
 	sync.Commit = strings.Repeat("b", 40)
 	report(in)
 	second := get(t, id, "v1alpha1")
-	if transition(t, first) != transition(t, second) {
+	if transitioned(t, first) != transitioned(t, second) {
 		t.Error("a condition that is as it was has another time")
+	}
+	was := get(t, split[0].ID, "v1alpha1")
+	status.Status = v1alpha1.TrafficSplitStatus{Status: v1alpha1.Status{
+		Phase: v1alpha1.PhaseWaiting, Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "Waits"}},
+	}}
+	if requests := report(in); len(requests) != 1 {
+		t.Errorf("one changed status made the requests %v", requests)
+	}
+	if is := get(t, split[0].ID, "v1alpha1"); transitioned(t, was) != transitioned(t, is) {
+		t.Error("a condition that is as it was has another time, on a resource")
 	}
 	again := open(t, ns, "report")
 	again.sync(t, split)
@@ -85,7 +95,7 @@ spec: {host: cart.example.test, targets: [{name: stable, service: cart}]}`)
 	}
 }
 
-func transition(t *testing.T, u *unstructured.Unstructured) any {
+func transitioned(t *testing.T, u *unstructured.Unstructured) any {
 	t.Helper()
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	if len(conditions) != 1 {

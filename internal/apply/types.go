@@ -40,7 +40,8 @@ type Live struct {
 	handover   bool   // fields that others hold become ours with the next write
 	finalizers bool   // a delete does not end at once
 	rival      string // the latest other field manager
-	status     string // of a resource of ours: what was reported on it
+	status     string // of a resource of ours: what was reported on it, and since when its conditions are as they are
+	since      []transition
 
 	named   []string // what the pods of a workload name: "ConfigMap settings"
 	rollout rollout  // how far they are with the template

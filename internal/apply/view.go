@@ -250,12 +250,14 @@ func (b *book) noteFinished(live Live) {
 	b.done[live.ID] = live.UID
 }
 
-// statusOf returns what was reported on a resource of ours, as far as it is seen.
-func (b *book) statusOf(id desired.ID) string {
+// ours returns a resource of ours, where it is seen.
+func (b *book) ours(id desired.ID) (Live, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if w := b.kinds[id.GroupKind().WithVersion(v1alpha1.GroupVersion().Version)]; w != nil {
-		return w.objects[id].status
+	w := b.kinds[id.GroupKind().WithVersion(v1alpha1.GroupVersion().Version)]
+	if w == nil {
+		return Live{}, false
 	}
-	return ""
+	live, ok := w.objects[id]
+	return live, ok
 }

@@ -79,17 +79,22 @@ func buildFolder(ctx context.Context, t *tree, c *Cache, dir string) (*built, er
 		b.problems = hidden(g.problems, g.secrets)
 		return b, nil
 	}
-	resources, err := kustomize(kustFS{tree: t, files: g.files}, path.Join("/", canon), g.schema)
+	fsys := kustFS{tree: t, files: g.files}
+	resources, err := kustomize(fsys, path.Join("/", canon), g.schema)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	top := desired.Origin{Path: t.kustomizationIn(canon)}
 	if err != nil {
-		b.problems = explain(err, top, &g.plan)
+		b.problems = explain(err, top, fsys, &g.plan)
 		return b, nil
 	}
-	b.warnings = g.warnings
-	b.collect(t, canon, top, resources, &g.plan)
+	b.warnings = append(g.warnings, g.idle(resources)...)
+	objects, err := withoutOrigins(resources)
+	if err != nil {
+		return nil, err
+	}
+	b.collect(t, canon, top, objects, &g.plan)
 	if n := len(b.items); n > manyObjects {
 		b.warnings = append(b.warnings, desired.Problem{Origin: top, Text: fmt.Sprintf(
 			"%d objects in one kustomization: what kustomize does grows with their square; split it into units in tidelock.yaml", n)})
@@ -99,7 +104,7 @@ func buildFolder(ctx context.Context, t *tree, c *Cache, dir string) (*built, er
 
 // kustomize runs one build; the caller holds turn. The schema that a build brings with it would stay for the next one, so
 // it is taken away after such a build. After every other it stays: to parse the built-in one again costs 100 ms and more.
-func kustomize(fsys kustFS, dir string, schema bool) (m []made, err error) {
+func kustomize(fsys kustFS, dir string, schema bool) (m resmap.ResMap, err error) {
 	if schema {
 		defer openapi.ResetOpenAPI()
 	}
@@ -115,11 +120,7 @@ func kustomize(fsys kustFS, dir string, schema bool) (m []made, err error) {
 	opts.LoadRestrictions = types.LoadRestrictionsNone
 	opts.PluginConfig = types.DisabledPluginConfig()
 	defer silence()()
-	res, err := krusty.MakeKustomizer(opts).Run(fsys, dir)
-	if err != nil {
-		return nil, err
-	}
-	return withoutOrigins(res)
+	return krusty.MakeKustomizer(opts).Run(fsys, dir)
 }
 
 // silence keeps kustomize from writing to the standard error of the process, and returns what ends that. It prints there

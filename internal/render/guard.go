@@ -18,8 +18,16 @@ type plan struct {
 	// files is what kustomize reads in the place of each kustomization file: every path in it is local and exists, and
 	// begins with "./" or "../", so that nothing in it can be taken for an address.
 	files map[string][]byte
+	// order are the names of files, a base before what stands on it; places are where their fields stand.
+	order  []string
+	places map[string]place
+	// listed are the fields of the resources of each kustomization that kustomize reads.
+	listed map[string][]fieldPath
 	// docs are the documents of each resource file, by its path without links.
 	docs map[string]parsed
+	// patches are the documents of patches, aims what patches, replacements and images are for.
+	patches []parsed
+	aims    []aim
 	// generated are the names of generated objects before their hash, by kind.
 	generated map[string][]string
 	// schema is set where a kustomization brings an OpenAPI schema of its own.
@@ -42,10 +50,19 @@ type guard struct {
 	err error
 }
 
+// fieldOf returns the path of an entry of a list as it stands in the file.
+func (p *plan) fieldOf(file, list string, at int) fieldPath {
+	if listed := p.listed[file]; list == "resources" && at < len(listed) {
+		return listed[at]
+	}
+	return field(list, at)
+}
+
 func newGuard(t *tree, c *Cache) *guard {
 	return &guard{
 		plan: plan{
-			files: map[string][]byte{}, docs: map[string]parsed{}, generated: map[string][]string{}, secrets: redact.New(),
+			files: map[string][]byte{}, places: map[string]place{}, listed: map[string][]fieldPath{},
+			docs: map[string]parsed{}, generated: map[string][]string{}, secrets: redact.New(),
 		},
 		tree: t, cache: c, visited: map[string]bool{},
 	}
@@ -108,6 +125,7 @@ func (g *guard) kustomization(dir string, refuse func(format string, args ...any
 	s.checkPatches()
 	s.checkFiles()
 	s.checkPlugins()
+	s.noteAims()
 	g.write(s)
 }
 

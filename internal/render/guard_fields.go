@@ -56,6 +56,11 @@ func (g *guard) site(dir string, refuse func(format string, args ...any)) (*site
 }
 
 func (s *site) decode(data []byte) bool {
+	const flux = "kustomize.toolkit.fluxcd.io/"
+	if n := nodeAt(s.lines, field("apiVersion")); n != nil && strings.HasPrefix(n.Value, flux) {
+		s.refuse(field("apiVersion"), "this is an object of Flux, not a kustomization: give its file another name")
+		return false
+	}
 	if err := s.k.Unmarshal(data); err != nil {
 		if m := regexp.MustCompile(`unknown field "([^"]+)"`).FindStringSubmatch(err.Error()); m != nil {
 			s.unknown(m[1])
@@ -67,7 +72,11 @@ func (s *site) decode(data []byte) bool {
 	if deprecated := s.k.CheckDeprecatedFields(); deprecated != nil {
 		for _, text := range *deprecated {
 			text = strings.TrimPrefix(text, "# Warning: ")
-			s.warnings = append(s.warnings, s.problem(nil, "%s", text))
+			var f fieldPath
+			if m := regexp.MustCompile(`^'(\w+)'`).FindStringSubmatch(text); m != nil && nodeAt(s.lines, field(m[1])) != nil {
+				f = field(m[1])
+			}
+			s.warnings = append(s.warnings, s.problem(f, "%s", text))
 		}
 	}
 	s.k.FixKustomization()
@@ -128,6 +137,8 @@ func (g *guard) write(s *site) {
 		return
 	}
 	g.files[s.start.Path] = bytes.Clone(data)
+	g.places[s.start.Path] = s.place
+	g.order = append(g.order, s.start.Path)
 }
 
 const noCharts = "Helm charts are not rendered here: render them to files (helm template)"
@@ -168,6 +179,7 @@ func (s *site) checkResources() {
 			continue
 		}
 		kept = append(kept, safePath(p))
+		s.listed[s.start.Path] = append(s.listed[s.start.Path], f)
 	}
 	s.k.Resources = kept
 	for i, p := range s.k.Components {

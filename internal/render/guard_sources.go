@@ -1,6 +1,8 @@
 package render
 
 import (
+	"bufio"
+	"bytes"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
@@ -55,7 +57,23 @@ func (s *site) checkSources(f fieldPath, src *types.KvPairSources, secret bool) 
 			continue
 		}
 		src.EnvSources[i] = safe
+		s.checkEnv(at, target)
 		s.hideFile(target, secret)
+	}
+}
+
+// checkEnv refuses a line that is longer than kustomize reads: it would leave it out, and all behind it, in silence.
+func (s *site) checkEnv(f fieldPath, target string) {
+	data, err := s.tree.ReadFile(target)
+	if err != nil {
+		s.broken(f, target, err)
+		return
+	}
+	for line := range bytes.Lines(data) {
+		if len(line) >= bufio.MaxScanTokenSize {
+			s.refuse(f, "%s has a line of %d KiB, and lines of env files may have %d: name it under files",
+				target, len(line)>>10, bufio.MaxScanTokenSize>>10)
+		}
 	}
 }
 
@@ -100,8 +118,9 @@ func (s *site) hideFile(target string, secret bool) {
 	}
 }
 
-// hideAll keeps the values out of messages that a patch may bring into a Secret; kind is that of its target, if it says.
+// hideAll notes a patch, and keeps the values out of messages that it may bring into a Secret; kind is that of its target, if it says.
 func (s *site) hideAll(p parsed, kind string) {
+	s.patches = append(s.patches, p)
 	for _, doc := range p.docs {
 		s.hide(doc.value, kind)
 	}

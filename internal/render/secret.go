@@ -15,10 +15,30 @@ func (c *checked) secret() {
 	if c.Group != "" || c.Kind != "Secret" {
 		return
 	}
-	object := c.content.Object
-	data, ok := object["data"].(map[string]any)
-	if !ok && object["data"] != nil {
-		c.refuse(field("data"), "want keys and values, got %s", typeName(object["data"]))
+	data, plain := c.encoded(), c.plain()
+	if len(data) == 0 && plain == nil {
+		return
+	}
+	if data == nil {
+		data = map[string]any{}
+	}
+	maps.Copy(data, plain)
+	size := 0
+	for _, v := range data {
+		text, _ := v.(string)
+		size += base64.StdEncoding.DecodedLen(len(text))
+	}
+	c.dataSize(size)
+	c.metadata()
+	delete(c.content.Object, "stringData")
+	c.content.Object["data"] = data
+}
+
+// encoded returns the data of a Secret, in base64 without line breaks.
+func (c *checked) encoded() map[string]any {
+	data, ok := c.content.Object["data"].(map[string]any)
+	if !ok && c.content.Object["data"] != nil {
+		c.refuse(field("data"), "want keys and values, got %s", typeName(c.content.Object["data"]))
 	}
 	data = maps.Clone(data)
 	for _, key := range slices.Sorted(maps.Keys(data)) {
@@ -35,10 +55,19 @@ func (c *checked) secret() {
 		}
 		data[key] = text
 	}
-	plain, ok := object["stringData"].(map[string]any)
-	if !ok && object["stringData"] != nil {
-		c.refuse(field("stringData"), "want keys and values, got %s", typeName(object["stringData"]))
+	return data
+}
+
+// plain returns the stringData of a Secret in base64; nil where it has none.
+func (c *checked) plain() map[string]any {
+	plain, ok := c.content.Object["stringData"].(map[string]any)
+	if !ok {
+		if v := c.content.Object["stringData"]; v != nil {
+			c.refuse(field("stringData"), "want keys and values, got %s", typeName(v))
+		}
+		return nil
 	}
+	out := make(map[string]any, len(plain))
 	for _, key := range slices.Sorted(maps.Keys(plain)) {
 		c.dataKey("stringData", key)
 		text, ok := plain[key].(string)
@@ -46,23 +75,9 @@ func (c *checked) secret() {
 			c.refuse(field("stringData", key), "want a string, got %s: put it in quotes", kindOfValue(plain[key]))
 			continue
 		}
-		if data == nil {
-			data = map[string]any{}
-		}
-		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+		out[key] = base64.StdEncoding.EncodeToString([]byte(text))
 	}
-	if len(data) == 0 && plain == nil {
-		return
-	}
-	size := 0
-	for _, text := range data {
-		encoded, _ := text.(string)
-		size += base64.StdEncoding.DecodedLen(len(encoded))
-	}
-	c.dataSize(size)
-	c.metadata()
-	delete(c.content.Object, "stringData")
-	c.content.Object["data"] = data
+	return out
 }
 
 // maxData is how much a ConfigMap or Secret may hold, in bytes, as with the API server.

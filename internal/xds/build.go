@@ -3,6 +3,7 @@ package xds
 import (
 	"cmp"
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -42,8 +43,9 @@ func Build(in Input, cache *Cache) (Snapshot, error) {
 		},
 		raw: map[resourceKey]*desired.Route{},
 	}
-	routes, held := gate(forGroup(in.Live, in.Group), b.known, in.World)
-	b.inForce = routes
+	live := forGroup(in.Live, in.Group)
+	routes, held := gate(live, b.known, in.World)
+	b.inForce, b.live = routes, addresses(live)
 	b.build()
 	if err := b.problems.Err(); err != nil {
 		return Snapshot{}, err
@@ -70,6 +72,8 @@ type builder struct {
 	next  *memo
 
 	inForce []desired.Route
+	// live are the addresses of the listeners that proxies have, by name.
+	live map[string]netip.AddrPort
 	// known are all routes that the group is to hold: a raw resource may name the cluster of any of them.
 	known     []desired.Route
 	upstreams map[string]namedUpstream

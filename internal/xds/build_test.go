@@ -214,9 +214,9 @@ func TestConflictsNameBothPlaces(t *testing.T) {
 		}
 	}
 	for name, tc := range map[string]struct {
-		reason string
-		routes []desired.Route
-		want   string
+		reason       string
+		live, routes []desired.Route
+		want         string
 	}{
 		"one match twice": {
 			reason: "which of them wins must not depend on their order",
@@ -240,10 +240,21 @@ func TestConflictsNameBothPlaces(t *testing.T) {
 			want: "apps/second.yaml:1: ProxyRoute shop/second: spec.listener: " +
 				"listener http is declared otherwise elsewhere: all declarations of one name must agree",
 		},
+		"two listeners that change places": {
+			reason: "Envoy refuses the one that it reads first, and so the whole answer",
+			live: []desired.Route{
+				routeTo("a.test", "web", onListener("a", 8081)), routeTo("b.test", "web", onListener("b", 8082)),
+			},
+			routes: []desired.Route{
+				routeTo("a.test", "web", onListener("a", 8082)), routeTo("b.test", "web", onListener("b", 8081)),
+			},
+			want: "apps/a.test.yaml:1: ProxyRoute shop/a.test: spec.listener: listener a: takes 127.0.0.1:8082 from listener b, " +
+				"which moves in the same commit: a proxy that has both refuses that; move b in one commit, and a in the next",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := xds.Build(xds.Input{Desired: tc.routes}, nil)
+			_, err := xds.Build(xds.Input{Live: tc.live, Desired: tc.routes}, nil)
 			if err == nil || err.Error() != tc.want {
 				t.Errorf("got  %v\nwant %s\nbecause %s", err, tc.want, tc.reason)
 			}

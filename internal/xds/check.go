@@ -202,6 +202,10 @@ func (b *builder) checkBound() {
 			continue
 		}
 		at := netip.AddrPortFrom(ip, uint16(l.port))
+		if holder, held := b.heldBy(l, at); held {
+			b.problems = append(b.problems, listenerProblem(l, fmt.Sprintf("takes %s from listener %s, which moves in the same commit: "+
+				"a proxy that has both refuses that; move %s in one commit, and %s in the next", at, holder, holder, l.name)))
+		}
 		if other, taken := seen[at]; taken && l.port != 0 {
 			b.problems = append(b.problems, listenerProblem(l, fmt.Sprintf("%s is taken by listener %s of %s (%s)",
 				at, other.name, other.route.Source, other.route.Origin)))
@@ -209,6 +213,31 @@ func (b *builder) checkBound() {
 		}
 		seen[at] = l
 	}
+}
+
+// heldBy returns the live listener that a proxy has on an address when it is told that l moves there: it takes listeners in
+// the order of their names, and closes at first only those that are gone.
+func (b *builder) heldBy(l binding, at netip.AddrPort) (string, bool) {
+	moves := func(o binding) bool { return o.name > l.name && b.live[o.name] == at }
+	if i := slices.IndexFunc(b.bound, moves); i >= 0 && b.live[l.name] != at {
+		return b.bound[i].name, true
+	}
+	return "", false
+}
+
+// addresses returns where the listeners of routes are, by name.
+func addresses(routes []desired.Route) map[string]netip.AddrPort {
+	out := map[string]netip.AddrPort{}
+	for i := range routes {
+		l := routes[i].Listener
+		if _, known := out[l.Name]; known || l.Name == "" {
+			continue
+		}
+		if ip, err := netip.ParseAddr(l.Address); err == nil && l.Port <= math.MaxUint16 {
+			out[l.Name] = netip.AddrPortFrom(ip, uint16(l.Port))
+		}
+	}
+	return out
 }
 
 func listenerProblem(l binding, text string) desired.Problem {

@@ -1,14 +1,23 @@
 package xds
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"slices"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 
 	"github.com/tidelock/tidelock/internal/desired"
 )
+
+// leastRSA is the size in bits that an RSA key must have for Envoy.
+const leastRSA = 2048
 
 // caName is the name of the Secret resource that holds the ca.crt of a Secret.
 func caName(k desired.Key) string { return k.String() + "#ca" }
@@ -23,8 +32,8 @@ func buildCertificate(k desired.Key, w World) (*tlsv3.Secret, string) {
 	if len(s.Certificate) == 0 || len(s.Key) == 0 {
 		return nil, "waits for tls.crt and tls.key in Secret " + k.String()
 	}
-	if _, err := tls.X509KeyPair(s.Certificate, s.Key); err != nil {
-		return nil, "waits for Secret " + k.String() + ": its tls.crt and tls.key are no PEM pair of a certificate and its key"
+	if wrong := wrongPair(s.Certificate, s.Key); wrong != "" {
+		return nil, "waits for Secret " + k.String() + ": " + wrong
 	}
 	return &tlsv3.Secret{
 		Name: k.String(),
@@ -41,8 +50,8 @@ func buildCA(k desired.Key, w World) (*tlsv3.Secret, string) {
 	if !found {
 		return nil, "waits for Secret " + k.String()
 	}
-	if !x509.NewCertPool().AppendCertsFromPEM(s.CA) {
-		return nil, "waits for a PEM certificate in ca.crt of Secret " + k.String()
+	if _, err := certificates(s.CA); err != nil {
+		return nil, "waits for whole PEM certificates in ca.crt of Secret " + k.String()
 	}
 	return &tlsv3.Secret{
 		Name: caName(k),
@@ -50,6 +59,37 @@ func buildCA(k desired.Key, w World) (*tlsv3.Secret, string) {
 			TrustedCa: inlineBytes(s.CA),
 		}},
 	}, ""
+}
+
+// wrongPair says why Envoy would refuse a certificate or its key, and with it every Secret of the same answer; "" where it
+// would not. A date that has passed is no reason.
+func wrongPair(certificate, key []byte) string {
+	pair, err := tls.X509KeyPair(certificate, key)
+	chain, unread := certificates(certificate)
+	switch {
+	case err != nil && slices.ContainsFunc(chain, func(c *x509.Certificate) bool { return isPair(c, key) }):
+		return "the certificate of tls.key is not the first of tls.crt: the server's own goes first, then those that sign it"
+	case err != nil:
+		return "its tls.crt and tls.key are no PEM pair of a certificate and its key"
+	case unread != nil:
+		return "a certificate in tls.crt is cut off or none"
+	}
+	switch public := pair.Leaf.PublicKey.(type) {
+	case *rsa.PublicKey:
+		if public.N.BitLen() < leastRSA {
+			return fmt.Sprintf("its RSA key has %d bits, and Envoy takes none below %d", public.N.BitLen(), leastRSA)
+		}
+	case *ecdsa.PublicKey:
+		if public.Curve == elliptic.P224() {
+			return "its key is of the curve P-224, and Envoy takes P-256, P-384 and P-521"
+		}
+	}
+	return ""
+}
+
+func isPair(c *x509.Certificate, key []byte) bool {
+	_, err := tls.X509KeyPair(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}), key)
+	return err == nil
 }
 
 func inlineBytes(b []byte) *corev3.DataSource {

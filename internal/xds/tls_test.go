@@ -1,9 +1,11 @@
 package xds_test
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -64,7 +66,12 @@ func (a *authority) issue(t *testing.T, names ...string) xds.Secret {
 // sign returns a certificate made of the template, with a key of its own.
 func (a *authority) sign(t *testing.T, template *x509.Certificate) xds.Secret {
 	t.Helper()
-	key := newKey(t)
+	return a.signFor(t, template, newKey(t))
+}
+
+// signFor returns a certificate for a key.
+func (a *authority) signFor(t *testing.T, template *x509.Certificate, key crypto.Signer) xds.Secret {
+	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +90,16 @@ func (a *authority) sign(t *testing.T, template *x509.Certificate) xds.Secret {
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// shortKey is one that Go takes and Envoy does not.
+func shortKey(t *testing.T) *rsa.PrivateKey {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2040)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,6 +249,13 @@ func TestASecretThatEnvoyWouldRefuseIsNotSent(t *testing.T) {
 	ca := newAuthority(t)
 	good, mixed := ca.issue(t, "a.test"), ca.issue(t, "a.test")
 	mixed.Key = good.Key
+	turned, cut := good, good
+	turned.Certificate = slices.Concat(ca.pem, good.Certificate)
+	cut.Certificate = slices.Concat(good.Certificate, ca.pem[:len(ca.pem)/2])
+	p224, err := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct {
 		reason string
 		secret xds.Secret
@@ -245,6 +269,27 @@ func TestASecretThatEnvoyWouldRefuseIsNotSent(t *testing.T) {
 			reason: "a NACK would hold up the certificates of all other listeners",
 			secret: mixed,
 			note:   "waits for Secret shop/cert: its tls.crt and tls.key are no PEM pair of a certificate and its key",
+		},
+		"a chain the wrong way round": {
+			reason: "whoever made it must be told what to turn round",
+			secret: turned,
+			note: "waits for Secret shop/cert: the certificate of tls.key is not the first of tls.crt: the server's own goes " +
+				"first, then those that sign it",
+		},
+		"a chain that is cut off": {
+			reason: "the standard library reads over it, Envoy does not",
+			secret: cut,
+			note:   "waits for Secret shop/cert: a certificate in tls.crt is cut off or none",
+		},
+		"a curve that Envoy does not know": {
+			reason: "the pair is one, and refused all the same",
+			secret: ca.signFor(t, certificate("a.test"), p224),
+			note:   "waits for Secret shop/cert: its key is of the curve P-224, and Envoy takes P-256, P-384 and P-521",
+		},
+		"a short key": {
+			reason: "the pair is one, and refused all the same",
+			secret: ca.signFor(t, certificate("a.test"), shortKey(t)),
+			note:   "waits for Secret shop/cert: its RSA key has 2040 bits, and Envoy takes none below 2048",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

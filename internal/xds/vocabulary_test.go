@@ -49,6 +49,11 @@ func at(pathType desired.PathType, path string) func(*desired.Route) {
 
 func prefix(path string) func(*desired.Route) { return at(desired.PathPrefix, path) }
 
+// onListener moves a route to a listener of its own.
+func onListener(name string, port uint32) func(*desired.Route) {
+	return func(r *desired.Route) { r.Listener = desired.Listener{Name: name, Address: "127.0.0.1", Port: port} }
+}
+
 func exact(path string) func(*desired.Route) { return at(desired.PathExact, path) }
 
 func pending(r *desired.Route) {

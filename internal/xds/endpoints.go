@@ -17,7 +17,8 @@ type service struct {
 type slice struct {
 	family discoveryv1.AddressType
 	ports  map[string]uint32 // by the name of the Service's port
-	ready  []string          // addresses
+	// ready and leaving are addresses: those that answer, and those that still do although they are told to end.
+	ready, leaving []string
 }
 
 func readService(obj any) (item[service], bool) {
@@ -56,29 +57,39 @@ func readSlice(obj any) (item[slice], bool) {
 	if s.AddressType == discoveryv1.AddressTypeIPv4 || s.AddressType == discoveryv1.AddressTypeIPv6 {
 		for _, e := range s.Endpoints {
 			// An unknown state counts as ready; one that is terminating is not.
-			if e.Conditions.Ready == nil || *e.Conditions.Ready {
+			switch c := e.Conditions; {
+			case c.Ready == nil || *c.Ready:
 				out.ready = append(out.ready, e.Addresses...)
+			case c.Serving != nil && *c.Serving && c.Terminating != nil && *c.Terminating:
+				out.leaving = append(out.leaving, e.Addresses...)
 			}
 		}
 	}
 	return item[slice]{name: s.Name, owner: s.Labels[discoveryv1.LabelServiceName], value: out}, true
 }
 
-// ready returns the endpoints of one port of a Service, from all its slices; false where it has no such port. Of a Service
-// with two address families every pod is in the slices of both: those of its first family are taken, unless only the other
-// has any.
-func (s service) ready(port uint32, from map[string]item[slice]) (EndpointSet, bool) {
+// endpoints returns those of one port of a Service, from all its slices; false where it has no such port.
+func (s service) endpoints(port uint32, from map[string]item[slice]) (EndpointSet, bool) {
 	name, found := s.ports[port]
 	if !found {
 		return EndpointSet{}, false
 	}
+	return EndpointSet{
+		Ready:   s.pick(name, from, func(s slice) []string { return s.ready }),
+		Leaving: s.pick(name, from, func(s slice) []string { return s.leaving }),
+	}, true
+}
+
+// pick returns some addresses of all slices, with the number that a port has in each. Of a Service with two address families
+// every pod is in the slices of both: those of its first family are taken, unless only the other has any.
+func (s service) pick(port string, from map[string]item[slice], addresses func(slice) []string) []Endpoint {
 	var first, other []Endpoint
 	for _, it := range from {
-		number, found := it.value.ports[name]
+		number, found := it.value.ports[port]
 		if !found {
 			continue
 		}
-		for _, address := range it.value.ready {
+		for _, address := range addresses(it.value) {
 			e := Endpoint{Address: address, Port: number}
 			if s.family == "" || s.family == it.value.family {
 				first = append(first, e)
@@ -91,7 +102,9 @@ func (s service) ready(port uint32, from map[string]item[slice]) (EndpointSet, b
 		first = other
 	}
 	slices.SortFunc(first, Endpoint.compare)
-	return EndpointSet{Ready: slices.Compact(first)}, true
+	return slices.Compact(first)
 }
 
-func sameEndpoints(a, b EndpointSet) bool { return slices.Equal(a.Ready, b.Ready) }
+func sameEndpoints(a, b EndpointSet) bool {
+	return slices.Equal(a.Ready, b.Ready) && slices.Equal(a.Leaving, b.Leaving)
+}

@@ -55,9 +55,9 @@ func (b *builder) cluster(u namedUpstream) {
 	}
 }
 
-// endpoints adds the ready endpoints of a Service; none of one that does not exist.
+// endpoints adds the endpoints of a Service that answer; none of one that does not exist.
 func (b *builder) endpoints(u namedUpstream, users func() []*desired.Route) {
-	ready := b.world.Services[servicePort(u.Upstream)].Ready
+	ready := b.world.Services[servicePort(u.Upstream)].answering()
 	memo, found := b.old.endpoints[u.name]
 	if !found || !slices.Equal(memo.ready, ready) {
 		ordered := slices.SortedFunc(slices.Values(ready), Endpoint.compare)

@@ -153,7 +153,7 @@ func (v *view) endpoints(p ServicePort) (EndpointSet, bool) {
 	if !found {
 		return EndpointSet{}, false
 	}
-	return it.value.ready(p.Port, n.slices.of(p.Name))
+	return it.value.endpoints(p.Port, n.slices.of(p.Name))
 }
 
 func (v *view) secret(k desired.Key) (Secret, bool) {

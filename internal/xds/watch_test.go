@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidelock/tidelock/internal/desired"
@@ -69,6 +70,42 @@ func TestTheFirstFamilyOfADualStackServiceAnswers(t *testing.T) {
 	s.until(t, func(w xds.World) bool {
 		return len(ready(w, web)) == 1 && ready(w, web)[0].Address == "192.0.2.9"
 	})
+}
+
+func TestWhileNoPodIsReadyThoseThatStillServeAnswer(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	web := s.port("cart", 80)
+	s.cart(t)
+	s.Want([]xds.ServicePort{web}, nil)
+	leaving := func(address string, serving bool) discoveryv1.Endpoint {
+		e := pod(address, new(false))
+		e.Conditions.Serving, e.Conditions.Terminating = &serving, new(true)
+		return e
+	}
+	starting := pod("192.0.2.7", new(false))
+	starting.Conditions.Serving, starting.Conditions.Terminating = new(true), new(false)
+	s.slice(t, "cart-a", "cart", pod("192.0.2.6", new(true)), starting, leaving("192.0.2.8", true), leaving("192.0.2.9", false))
+	w := s.until(t, func(w xds.World) bool { return len(w.Services[web].Leaving) > 0 })
+	want := xds.EndpointSet{
+		Ready:   []xds.Endpoint{{Address: "192.0.2.6", Port: 8080}},
+		Leaving: []xds.Endpoint{{Address: "192.0.2.8", Port: 8080}},
+	}
+	if diff := cmp.Diff(want, w.Services[web]); diff != "" {
+		t.Errorf("endpoints (-want +got):\n%s", diff)
+	}
+
+	route := routeTo("a.test", "cart")
+	route.Backends[0].Upstream.Service, route.Backends[0].Upstream.Port = web.Key, web.Port
+	for _, set := range []xds.EndpointSet{want, {Leaving: want.Leaving}} {
+		w.Services = map[xds.ServicePort]xds.EndpointSet{web: set}
+		alone := xds.World{Services: map[xds.ServicePort]xds.EndpointSet{web: {Ready: append(set.Ready, set.Leaving...)[:1]}}}
+		got := mustBuild(t, xds.Input{Desired: []desired.Route{route}, World: w}).Resources[xds.TypeEndpoint]
+		expected := mustBuild(t, xds.Input{Desired: []desired.Route{route}, World: alone}).Resources[xds.TypeEndpoint]
+		if diff := cmp.Diff(expected, got); diff != "" {
+			t.Errorf("of %v Envoy gets (-want +got):\n%s", set, diff)
+		}
+	}
 }
 
 func TestSecretsAreWatchedOneByOneAndByName(t *testing.T) {

@@ -34,9 +34,19 @@ func (p ServicePort) String() string {
 	return p.Key.String() + "/" + strconv.FormatUint(uint64(p.Port), 10)
 }
 
-// EndpointSet is the ready endpoints of one port of a Service, sorted.
+// EndpointSet is the endpoints of one port of a Service, sorted.
 type EndpointSet struct {
 	Ready []Endpoint
+	// Leaving are those that are told to end and still serve.
+	Leaving []Endpoint
+}
+
+// answering returns who gets requests: while none is ready those that still serve, as kube-proxy does.
+func (s EndpointSet) answering() []Endpoint {
+	if len(s.Ready) == 0 {
+		return s.Leaving
+	}
+	return s.Ready
 }
 
 // Endpoint is one address that answers.

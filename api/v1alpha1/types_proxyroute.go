@@ -97,7 +97,8 @@ type Rule struct {
 	DirectResponse *DirectResponse `json:"directResponse,omitempty"`
 	// Rewrite changes the request before it is sent on.
 	Rewrite *Rewrite `json:"rewrite,omitempty"`
-	// Timeout of the whole request, a Go duration; 15s (Envoy's default) if left out, 0s for none.
+	// Timeout of the whole request, a Go duration; 15s (Envoy's default) if left out, 0s for none. Of 0s and of more than 5m
+	// it is also for how long a request may be quiet.
 	// +kubebuilder:validation:Format=duration
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 	// Retries of failed requests; none if left out.
@@ -292,7 +293,7 @@ type HeaderChange struct {
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.path) && has(self.prefix))",message="set one of path and prefix"
 type Redirect struct {
-	// Scheme of the new address.
+	// Scheme of the new address; without a port the new address has that of the scheme.
 	// +kubebuilder:validation:Enum=http;https
 	Scheme string `json:"scheme,omitempty"`
 	// Host of the new address.

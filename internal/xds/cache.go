@@ -96,8 +96,13 @@ func (s library) CreateWatch(req *discoveryv3.DiscoveryRequest, asked cachev3.Su
 	}
 	sub.queued = nil // the library drops it when a newer request comes
 	sub.watch = &watch{request: req, out: out}
+	nonce := req.GetResponseNonce()
+	if nonce == "" && sub.nonce != "" {
+		// A client that had let go of the whole type, as gRPC's may, begins anew.
+		st.again[sub.typeURL] = true
+	}
 	// The library forgets the nonce with each new watch, so a stale one gets here.
-	if stale := sub.nonce != "" && req.GetResponseNonce() != sub.nonce; stale {
+	if stale := nonce != "" && sub.nonce != "" && nonce != sub.nonce; stale {
 		s.offerAll(st)
 	} else {
 		s.book(st, sub, req, asked, fresh)

@@ -3,6 +3,7 @@ package xds
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/tidelock/tidelock/internal/desired"
 )
+
+// envoysIdle is for how long Envoy lets a request go on in which nothing moves, where nothing else is set.
+const envoysIdle = 5 * time.Minute
 
 // builtRoute is one route of a virtual host, with what has to be there for it.
 type builtRoute struct {
@@ -21,8 +25,8 @@ type builtRoute struct {
 	note string
 }
 
-// buildRoute returns r in Envoy's words.
-func buildRoute(r *desired.Route, w World) builtRoute {
+// buildRoute returns r in Envoy's words, as it is for one of its hosts.
+func buildRoute(r *desired.Route, host string, w World) builtRoute {
 	out := builtRoute{message: &routev3.Route{
 		// Never the rule's index: the order of rules in the file means nothing.
 		Name:  r.Source.String(),
@@ -31,7 +35,7 @@ func buildRoute(r *desired.Route, w World) builtRoute {
 	applyHeaders(out.message, r.Headers)
 	switch {
 	case r.Redirect != nil:
-		out.message.Action = &routev3.Route_Redirect{Redirect: redirectAction(r.Match, *r.Redirect)}
+		out.message.Action = &routev3.Route_Redirect{Redirect: redirectAction(r.Match, *r.Redirect, host)}
 	case r.Direct != nil:
 		out.message.Action = directResponse(r.Direct.Status, r.Direct.Body)
 	default:
@@ -115,6 +119,10 @@ func routeAction(r *desired.Route, upstreams []namedUpstream) *routev3.RouteActi
 	applyRewrite(action, r.Match, r.Rewrite)
 	if r.Timeout != nil {
 		action.Timeout = durationpb.New(*r.Timeout)
+		// A request that may take longer than Envoy lets a quiet one go on, by default, may be quiet for as long.
+		if *r.Timeout == 0 || *r.Timeout > envoysIdle {
+			action.IdleTimeout = durationpb.New(*r.Timeout)
+		}
 	}
 	if r.Retries != nil {
 		action.RetryPolicy = retryPolicy(*r.Retries, r.Backends)
@@ -150,7 +158,7 @@ func directResponse(status uint32, body string) *routev3.Route_DirectResponse {
 	return &routev3.Route_DirectResponse{DirectResponse: out}
 }
 
-func redirectAction(m desired.Match, r desired.Redirect) *routev3.RedirectAction {
+func redirectAction(m desired.Match, r desired.Redirect, host string) *routev3.RedirectAction {
 	out := &routev3.RedirectAction{
 		HostRedirect: r.Host,
 		PortRedirect: r.Port,
@@ -158,6 +166,14 @@ func redirectAction(m desired.Match, r desired.Redirect) *routev3.RedirectAction
 	}
 	if r.Scheme != "" {
 		out.SchemeRewriteSpecifier = &routev3.RedirectAction_SchemeRedirect{SchemeRedirect: r.Scheme}
+		// As in Gateway API the port is then that of the scheme: nobody speaks HTTPS on the port of plain HTTP.
+		switch exact := !strings.HasPrefix(host, "*"); {
+		case r.Port != 0 || r.Host != "":
+		case exact:
+			out.HostRedirect = host // a Host header may have a port, and Envoy would keep it
+		default:
+			out.PortRedirect = map[string]uint32{"http": 80, "https": 443}[r.Scheme]
+		}
 	}
 	switch {
 	case r.Path != "":

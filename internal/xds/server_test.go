@@ -163,3 +163,25 @@ func withCluster(snap xds.Snapshot, typeURL, name, salt string) map[string][]xds
 	}
 	return out
 }
+
+func TestAClientThatLetATypeGoMayBeginAnewOnTheSameStream(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := servePlane(t)
+		p.sync(shopSplit(t, "c1", target("stable", 1), target("canary", 1)))
+		c := p.connect(t, "edge", "edge-1")
+		subscribeAll(c, stable, canary)
+		p.until(t, "edge", "settled", settled)
+		c.ask(xds.TypeEndpoint)
+		c.none() // no name is no wildcard for endpoints
+
+		c.subscribe(xds.TypeEndpoint, "", stable) // without a nonce, as its first request was
+		wantNames(t, c.next(xds.TypeEndpoint), stable)
+		c.ask(xds.TypeCluster, stable) // names end the wildcard
+		wantNames(t, c.next(xds.TypeCluster), stable)
+		c.ask(xds.TypeCluster, "*")
+		wantNames(t, c.next(xds.TypeCluster), canary, stable)
+		c.none()
+		p.until(t, "edge", "settled", settled)
+	})
+}

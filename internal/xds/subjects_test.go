@@ -46,6 +46,8 @@ func trafficRoutes(t *testing.T) []desired.Route {
 		redirected("/path", desired.Redirect{Path: "/new", Code: 301}),
 		redirected("/prefix", desired.Redirect{Prefix: new("/other"), Code: 308}),
 		redirected("/strip", desired.Redirect{Prefix: new("/")}),
+		redirected("/scheme", desired.Redirect{Scheme: "https"}),
+		routeTo("*.redirect.test", "", func(r *desired.Route) { r.Redirect = &desired.Redirect{Scheme: "https"} }),
 		redirected("/host", desired.Redirect{Scheme: "https", Host: "www.example.test", Code: 303}),
 
 		routeTo("direct.test", "", func(r *desired.Route) {

@@ -106,6 +106,10 @@ func trafficCases(t *testing.T) map[string]trafficCase {
 	add("only the prefix goes", "GET http://redirect.test/prefix/x", answer{status: 308, location: "/other/x"})
 	add("no double slash", "GET http://redirect.test/strip/x", answer{status: 302, location: "/x"})
 	add("scheme and host go", "GET http://redirect.test/host/x", answer{status: 303, location: "https://www.example.test/host/x"})
+	add("a new scheme has its own port", "GET http://redirect.test:10000/scheme/x?q=1",
+		answer{status: 302, location: "https://redirect.test/scheme/x?q=1"})
+	add("a new scheme has its own port", "GET http://redirect.test/scheme/x", answer{status: 302, location: "https://redirect.test/scheme/x"})
+	add("a new scheme has its own port", "GET http://a.redirect.test:10000/x", answer{status: 302, location: "https://a.redirect.test:443/x"})
 	add("a body is literal", "GET http://direct.test/", answer{status: 418, body: "100% teapot\n"})
 
 	match := func(request, backend string) {

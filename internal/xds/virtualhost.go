@@ -41,7 +41,7 @@ func (b *builder) virtualHost(key hostKey, routes []*desired.Route) (hostMemo, e
 			continue
 		}
 		seen[r.Match.String()] = r
-		built := buildRoute(r, b.world)
+		built := buildRoute(r, key.host, b.world)
 		problems = append(problems, checkRoute(r, built.message)...)
 		message.Routes = append(message.Routes, built.message)
 		out.upstreams = append(out.upstreams, built.upstreams...)

@@ -16,8 +16,9 @@ const (
 
 // source is one file of a description.
 type source struct {
-	path string
-	root *Node
+	path    string
+	root    *Node
+	anchors map[string]string // JSON pointers by $anchor; made when one is asked for first
 }
 
 // Bundle reads the description that starts in the file name, and every file that it refers to by $ref, into one document,

@@ -82,6 +82,14 @@ func TestADescriptionOfManyFilesBecomesOneDocument(t *testing.T) {
 			},
 			want: `"schemas":{"schema":{"type":"boolean"}}`,
 		},
+		"a schema may be named by an anchor": {
+			reason: "JSON Schema has $anchor from OpenAPI 3.1 on",
+			files: map[string]string{
+				"api/openapi.yaml": strings.Replace(answering("{schema: {$ref: b.yaml#pet}}"), "3.0.3", "3.1.0", 1),
+				"api/b.yaml":       "$defs: {a/b: {$anchor: pet, type: object, properties: {kids: {$ref: \"#pet\"}}}}",
+			},
+			want: `"schemas":{"a_b":{"$anchor":"pet","type":"object","properties":{"kids":{"$ref":"#/components/schemas/a_b"}}}}`,
+		},
 		"a map may be a reference": {
 			reason: "not in the specification, and in wide use",
 			files: map[string]string{

@@ -66,7 +66,7 @@ func checkVersion(root *Node) (string, error) {
 		return "", errors.New("not an OpenAPI document: the top level is not an object")
 	}
 	if v := root.Member("swagger"); v != nil {
-		return "", fmt.Errorf("swagger %s is not supported: convert the document to OpenAPI 3.0 or 3.1", v.Text())
+		return "", fmt.Errorf("swagger %s is not supported: convert the document to OpenAPI 3.0 or 3.1, with swagger2openapi for one", v.Text())
 	}
 	v := root.Member("openapi")
 	if v == nil {

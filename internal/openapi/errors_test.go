@@ -57,6 +57,11 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			files:  map[string]string{"a.yaml": answering("{schema: {$ref: \"//example.com/a.yaml\"}}")},
 			want:   []string{`a.yaml:3: $ref "//example.com/a.yaml": remote references are not read: put the file into the repository`},
 		},
+		"an anchor that is not there": {
+			reason: "also what a pointer without its slash looks like",
+			files:  map[string]string{"a.yaml": answering("{schema: {$ref: \"#components/schemas/A\"}}")},
+			want:   []string{`a.yaml:3: $ref "#components/schemas/A": no $anchor "components/schemas/A" in a.yaml; a JSON pointer begins with #/`},
+		},
 		"an absolute path": {
 			reason: "it would be another file on each machine",
 			files:  map[string]string{"a.yaml": answering("{schema: {$ref: /etc/passwd}}")},
@@ -80,7 +85,7 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 		"a document of Swagger 2.0": {
 			reason: "another format, which it says",
 			files:  map[string]string{"a.yaml": "swagger: \"2.0\"\ninfo: {title: t, version: \"1\"}\npaths: {}"},
-			want:   []string{"a.yaml:1: swagger 2.0 is not supported: convert the document to OpenAPI 3.0 or 3.1"},
+			want:   []string{"a.yaml:1: swagger 2.0 is not supported: convert the document to OpenAPI 3.0 or 3.1, with swagger2openapi for one"},
 		},
 		"a version as a number": {
 			reason: "3.0 is a number in YAML",

@@ -175,6 +175,19 @@ func (b *bundler) follow(ref *Node) (target, *Node, error) {
 
 // lookup finds the value that ref names, read relative to the file that ref stands in.
 func (b *bundler) lookup(ref *Node) (target, *Node, error) {
+	t, root, err := b.aim(ref)
+	if err != nil {
+		return target{}, nil, err
+	}
+	node, err := b.atPointer(root, t.pointer, 0)
+	if err != nil {
+		return target{}, nil, fmt.Errorf("%w in %s", err, t.file)
+	}
+	return t, node, nil
+}
+
+// aim returns what a reference leads to, as file and pointer, and what is in that file.
+func (b *bundler) aim(ref *Node) (target, *Node, error) {
 	t, err := b.parseRef(ref)
 	if err != nil {
 		return target{}, nil, err
@@ -183,14 +196,17 @@ func (b *bundler) lookup(ref *Node) (target, *Node, error) {
 	if err != nil {
 		return target{}, nil, err
 	}
-	node, err := b.atPointer(src.root, t.pointer, 0)
-	if err != nil {
-		return target{}, nil, fmt.Errorf("%w in %s", err, t.file)
+	if t.pointer != "" && t.pointer[0] != '/' {
+		pointer, ok := src.anchor(t.pointer)
+		if !ok {
+			return target{}, nil, fmt.Errorf("no $anchor %q in %s; a JSON pointer begins with #/", t.pointer, t.file)
+		}
+		t.pointer = pointer
 	}
-	return t, node, nil
+	return t, src.root, nil
 }
 
-// parseRef splits a reference into file and pointer. The file's name is from the repository's root.
+// parseRef splits a reference into file and pointer, or anchor. The file's name is from the repository's root.
 func (b *bundler) parseRef(ref *Node) (target, error) {
 	u, err := url.Parse(ref.text)
 	if err != nil {
@@ -203,8 +219,6 @@ func (b *bundler) parseRef(ref *Node) (target, error) {
 		return target{}, errors.New("only a path and a fragment have a meaning here")
 	case strings.HasPrefix(u.Path, "/"):
 		return target{}, errors.New("an absolute path is not read: write it relative to this file")
-	case u.Fragment != "" && u.Fragment[0] != '/':
-		return target{}, errors.New("anchors are not supported: write a JSON pointer, #/…")
 	}
 	t := target{file: ref.source.path, pointer: u.Fragment}
 	if u.Path == "" {
@@ -230,15 +244,11 @@ func (b *bundler) atPointer(n *Node, pointer string, depth int) (*Node, error) {
 		}
 		next := n.step(unescapePointer(token))
 		if ref := n.Member("$ref"); next == nil && ref.Kind() == String {
-			t, err := b.parseRef(ref)
+			t, root, err := b.aim(ref)
 			if err != nil {
 				return nil, err
 			}
-			src, err := b.load(t.file)
-			if err != nil {
-				return nil, err
-			}
-			return b.atPointer(src.root, t.pointer+rest, depth+1)
+			return b.atPointer(root, t.pointer+rest, depth+1)
 		}
 		if next == nil {
 			return nil, fmt.Errorf("nothing at #%s", pointer)

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -83,16 +84,13 @@ func withoutHost(url string) string {
 	return ""
 }
 
-// basePath returns the path of what is left of a URL: "/v1" of "v1/?a#b".
+// basePath returns the path of what is left of a URL: "/v1" of "./v1/?a#b". A relative one is taken from the root: where the
+// document would be served is not known.
 func basePath(url string) string {
 	if i := strings.IndexAny(url, "?#"); i >= 0 {
 		url = url[:i]
 	}
-	url = strings.Trim(url, "/")
-	if url == "" || url == "." {
-		return ""
-	}
-	return "/" + url
+	return strings.TrimSuffix(path.Clean("/"+url), "/")
 }
 
 // checkServers refuses what would multiply the operations by more than can be served.
@@ -107,15 +105,15 @@ func checkServers(root *Node) Errors {
 			}
 			bases, err := BasePaths(root, item, operation)
 			if err != nil {
-				path, line := operation.Place()
-				errs = append(errs, Error{Path: path, Line: line, Text: "paths." + template + "." + method + ": " + err.Error()})
+				file, line := operation.Place()
+				errs = append(errs, Error{Path: file, Line: line, Text: "paths." + template + "." + method + ": " + err.Error()})
 			}
 			places += len(bases)
 		}
 	}
 	if places > maxPlaces {
-		path, line := root.Member("paths").Place()
-		errs = append(errs, Error{Path: path, Line: line, Text: fmt.Sprintf(
+		file, line := root.Member("paths").Place()
+		errs = append(errs, Error{Path: file, Line: line, Text: fmt.Sprintf(
 			"paths: %d operations under all base paths of the servers: at most %d are allowed", places, maxPlaces)})
 	}
 	return errs

@@ -69,7 +69,7 @@ func (s *structure) spot(at spot) {
 		}
 	}
 	s.fields(at)
-	further := map[class]func(spot){schema: s.schema, operation: s.operation, parameter: s.parameter}
+	further := map[class]func(spot){schema: s.schema, operation: s.operation, parameter: s.parameter, server: s.server}
 	if check, ok := further[at.class]; ok {
 		check(at)
 	}
@@ -247,6 +247,15 @@ func (s *structure) operation(at spot) {
 		}
 	}
 	s.parameters(at.node.Member("parameters"), at.where)
+}
+
+// server tells of a URL that lacks its scheme: by RFC 3986 its host is then the first part of a path.
+func (s *structure) server(at spot) {
+	u := at.node.Member("url")
+	first, _, _ := strings.Cut(u.Text(), "/")
+	if strings.Trim(first, ".") != "" && strings.ContainsAny(first, ".:") && !strings.Contains(u.Text(), "://") {
+		s.warn(u, within(at.where, "url"), "%.100q is a path, since it has no scheme: write %.100q if its first part is a host", u.text, "https://"+u.text)
+	}
 }
 
 func (s *structure) parameter(at spot) {

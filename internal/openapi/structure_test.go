@@ -62,6 +62,22 @@ func TestAFieldThatTheSpecificationDoesNotHaveIsPointedOut(t *testing.T) {
 	}
 }
 
+func TestAServerWithoutASchemeIsPointedOut(t *testing.T) {
+	for url, want := range map[string]string{
+		"api.example.com/v1":     `a.yaml:3: servers.url: "api.example.com/v1" is a path, since it has no scheme: write "https://api.example.com/v1" if its first part is a host`,
+		"localhost:8080":         `a.yaml:3: servers.url: "localhost:8080" is a path, since it has no scheme: write "https://localhost:8080" if its first part is a host`,
+		"https://{host}.com:{p}": "", "//example.com/v1": "", "/v1.0": "", "./v1": "", "../api": "", "v1/": "",
+	} {
+		doc, err := Bundle(t.Context(), "a.yaml", reader(map[string]string{"a.yaml": head + "servers: [{url: \"" + url + "\"}]\npaths: {}\n"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := doc.Warnings.Error(); got != want {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+}
+
 func TestPathsThatDifferInTheirMethodsMayLookTheSame(t *testing.T) {
 	const one, two = "{name: one, in: path, required: true, schema: {type: string}}", "{name: two, in: path, required: true, schema: {type: string}}"
 	_, err := Bundle(t.Context(), "a.yaml", reader(map[string]string{"a.yaml": described("3.0.3",

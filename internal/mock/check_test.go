@@ -1,6 +1,8 @@
 package mock
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -56,6 +58,8 @@ func TestParametersOfEveryStyleAreChecked(t *testing.T) {
 		"GET /v1/list/1,x":                   {"path ids /1 must be integer"},
 		"GET /v1/list/1,2,3":                 {"path ids must have at most 2 items"},
 		"GET /v1/label/.1.2":                 nil,
+		"GET /v1/label-3.0/.1.2":             nil,
+		"GET /v1/label-3.0/.1,2":             nil,
 		"GET /v1/label/1":                    {"path v want a dot before it (style label)"},
 		"GET /v1/label/.1.x":                 {"path v /1 must be integer"},
 		"GET /v1/matrix/;R=1":                nil,
@@ -83,6 +87,8 @@ func TestParametersOfEveryStyleAreChecked(t *testing.T) {
 		"GET /v1/query?json=%7B%22x%22:1%7D": nil,
 		"GET /v1/query?json=%7B%7D":          {`query json must have the property "x"`},
 		"GET /v1/query?json=x":               {"query json is no JSON"},
+		"GET /v1/query?day=2024-02-29":       nil,
+		"GET /v1/query?day=2024-02-30":       {"query day must be a date, as 2024-01-31 is (format date)"},
 		"GET /v1/query?flag":                 nil,
 		"GET /v1/query?flag=maybe":           {"query flag must be boolean"},
 		"GET /v1/query?either=true":          nil,
@@ -97,7 +103,7 @@ func TestParametersOfEveryStyleAreChecked(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", line, w.Code, status)
 		}
 	}
-	w := ask(t, h, "GET /v1/needs?q=a", "", "X-Id: 1,2", "Cookie: sid=7")
+	w := ask(t, h, "GET /v1/needs?q=a", "", "X-Id: 1, 2", "Cookie: sid=7")
 	if w.Code != http.StatusNoContent {
 		t.Errorf("all that is needed: %d %s", w.Code, w.Body)
 	}
@@ -114,6 +120,7 @@ func TestBodiesAreCheckedByTheirMediaType(t *testing.T) {
 		"JSON that fits":           {"Content-Type: application/json; charset=utf-8", `{"name":"a","kids":[{"name":"b"}]}`, 204, nil},
 		"JSON that does not":       {"Content-Type: application/json", `{"name":"a","kids":[{"name":""}]}`, 422, []string{"body /kids/0/name must have at least 1 characters"}},
 		"broken JSON":              {"Content-Type: application/json", `{"name":`, 400, nil},
+		"JSON behind a BOM":        {"Content-Type: application/json", "\ufeff{\"name\":\"a\"}", 204, nil},
 		"deep JSON":                {"Content-Type: application/json", strings.Repeat("[", 100_000), 400, nil},
 		"no body":                  {"Content-Type: application/json", "", 422, []string{"body is required"}},
 		"another type":             {"Content-Type: image/png", "x", 415, nil},
@@ -137,6 +144,34 @@ func TestBodiesAreCheckedByTheirMediaType(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, told(t, w)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestABodyMayBeCompressed(t *testing.T) {
+	h := handler(t, "testdata/checked/openapi.yaml")
+	zipped := func(text string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write([]byte(text))
+		_ = w.Close()
+		return b.String()
+	}
+	for name, c := range map[string]struct {
+		coding, body string
+		status       int
+	}{
+		"gzip":               {"gzip", zipped(`{"name":"a"}`), 204},
+		"what does not fit":  {"GZIP", zipped(`{"name":""}`), 422},
+		"no gzip":            {"gzip", `{"name":"a"}`, 400},
+		"half of it":         {"gzip", zipped(`{"name":"a"}`)[:20], 400},
+		"a bomb":             {"gzip", zipped(strings.Repeat(" ", maxBody+1)), 413},
+		"nothing":            {"identity", `{"name":"a"}`, 204},
+		"a coding not known": {"br", "x", 415},
+	} {
+		w := ask(t, h, "POST /v1/body", c.body, "Content-Type: application/json", "Content-Encoding: "+c.coding)
+		if w.Code != c.status {
+			t.Errorf("%s: status %d, want %d: %s", name, w.Code, c.status, w.Body)
 		}
 	}
 }

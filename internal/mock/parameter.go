@@ -130,7 +130,7 @@ func (r *rules) checkParameters(k *check, req *http.Request, at *base) {
 			r.checkQuery(k, p)
 		case inHeader:
 			text, there := headerText(req, p.name)
-			p.checkText(k, text, there, verbatim)
+			p.checkText(k, text, there, trimmed)
 		case inCookie:
 			p.checkCookie(k, req)
 		}

@@ -43,6 +43,9 @@ type decoder func(raw string) (string, error)
 
 func verbatim(raw string) (string, error) { return raw, nil }
 
+// trimmed is for the items of a list in a header, around which there may be spaces (RFC 9110, section 5.6.1).
+func trimmed(raw string) (string, error) { return strings.TrimSpace(raw), nil }
+
 func unescapeQuery(raw string) (string, error) {
 	if strings.IndexByte(raw, '%') < 0 && strings.IndexByte(raw, '+') < 0 {
 		return raw, nil

@@ -1,6 +1,8 @@
 package mock
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"mime"
@@ -103,16 +105,16 @@ func (c *compiler) encodings(schema, declared *openapi.Node) map[string]encoding
 // check reads the body and checks it. Where that cannot be it returns the problem; what does not fit is noted.
 func (b *bodyRule) check(k *check, c *call) (problem, bool) {
 	empty, err := b.isEmpty(k, c)
-	if err != nil {
+	switch {
+	case err != nil:
 		return unreadable(c, err), false
-	}
-	contentType := c.r.Header.Get("Content-Type")
-	if empty && contentType == "" || empty && c.r.ContentLength == 0 {
-		if b.required {
-			k.violation(inBody, "", "", "is required")
-		}
+	case empty && b.required:
+		k.violation(inBody, "", "", "is required")
+		return problem{}, true
+	case empty:
 		return problem{}, true
 	}
+	contentType := c.r.Header.Get("Content-Type")
 	name, parameters := strings.ToLower(strings.TrimSpace(contentType)), map[string]string(nil)
 	if strings.IndexByte(name, ';') >= 0 {
 		if plain, more, err := mime.ParseMediaType(contentType); err == nil {
@@ -130,7 +132,39 @@ func (b *bodyRule) check(k *check, c *call) (problem, bool) {
 	if _, err := k.body.ReadFrom(body); err != nil {
 		return unreadable(c, err), false
 	}
+	if coding := c.r.Header.Get("Content-Encoding"); coding != "" {
+		if p, ok := k.decompress(c, coding); !ok {
+			return p, false
+		}
+	}
 	return m.check(k, name, parameters)
+}
+
+// decompress replaces the body, in the coding gzip, by what it stands for.
+func (k *check) decompress(c *call, coding string) (problem, bool) {
+	switch strings.ToLower(coding) {
+	case "identity":
+		return problem{}, true
+	case "gzip", "x-gzip":
+	default:
+		c.w.Header().Set("Accept-Encoding", "gzip") // RFC 9110, section 12.5.3
+		return problem{
+			status: http.StatusUnsupportedMediaType, detail: "the body cannot have the Content-Encoding " + short(coding, 200) + ": want gzip, or none",
+		}, false
+	}
+	var plain bytes.Buffer
+	r, err := gzip.NewReader(&k.body)
+	if err == nil {
+		_, err = plain.ReadFrom(http.MaxBytesReader(c.w, r, maxBody))
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return unreadable(c, err), false
+	}
+	if err != nil {
+		return problem{status: http.StatusBadRequest, detail: "the body is not the gzip that its Content-Encoding says"}, false
+	}
+	k.body = plain
+	return problem{}, true
 }
 
 // isEmpty reports whether there is no body. Where the length is not known the start of it is read.
@@ -194,7 +228,7 @@ func (m *mediaRule) check(k *check, name string, parameters map[string]string) (
 	}
 	switch kind {
 	case jsonBody:
-		value, err := openapi.Parse(k.body.Bytes())
+		value, err := openapi.Parse(bytes.TrimPrefix(k.body.Bytes(), []byte("\xef\xbb\xbf"))) // RFC 8259, section 8.1: it may be ignored
 		if err != nil {
 			return problem{status: http.StatusBadRequest, detail: "the body is no JSON: " + withoutPlace(err)}, false
 		}

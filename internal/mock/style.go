@@ -17,7 +17,7 @@ func (f *format) parse(k *check, name, raw string, decode decoder) ([]*openapi.N
 			return nil, errors.New("want a dot before it (style label)")
 		}
 		raw = rest
-		if f.explode {
+		if f.explode || !strings.Contains(raw, ",") { // OpenAPI 3.0.3 itself has dots in both cases
 			separator = "."
 		}
 	case "matrix":

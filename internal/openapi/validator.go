@@ -14,7 +14,7 @@ const (
 	Either     Use = iota // neither kind of property has to be there
 	InRequest             // readOnly properties need not be there
 	InResponse            // writeOnly properties need not be there
-	Received              // as InRequest, and readOnly properties are not looked at: a server ignores them
+	Received              // as InRequest, but readOnly properties are not looked at, as a server ignores them, and formats are
 )
 
 // Violation is one way in which a value does not fit its schema.
@@ -36,7 +36,7 @@ func (v Violation) String() string {
 }
 
 // Validator checks values against the schemas of one document: by JSON Schema 2020-12 for OpenAPI 3.1, by OpenAPI's own
-// dialect for 3.0. Numbers are compared exactly. Formats are not asserted. It is for one goroutine.
+// dialect for 3.0. Numbers are compared exactly. Formats are asserted only of what was received. It is for one goroutine.
 type Validator struct {
 	root     *Node
 	v31      bool
@@ -62,7 +62,7 @@ const (
 // Validate returns how value does not fit schema; nothing where it does. Its work is bounded: where that does not do, this
 // is the violation.
 func (v *Validator) Validate(schema, value *Node, use Use) []Violation {
-	r := run{Validator: v, use: use, way: v.way[:0]}
+	r := run{Validator: v, use: use, formats: use == Received, way: v.way[:0]}
 	r.check(schema, value)
 	v.way = r.way
 	if r.steps > maxSteps {
@@ -74,11 +74,12 @@ func (v *Validator) Validate(schema, value *Node, use Use) []Violation {
 // run is one validation.
 type run struct {
 	*Validator
-	use   Use
-	steps int
-	found []Violation
-	way   []step // from the whole to the value that is checked
-	wrong bool   // something is
+	use     Use
+	formats bool // are asserted
+	steps   int
+	found   []Violation
+	way     []step // from the whole to the value that is checked
+	wrong   bool   // something is
 	// silent says that nobody asks what it is.
 	silent bool
 }
@@ -128,8 +129,10 @@ func (r *run) check(schema, value *Node) {
 	switch value.Kind() {
 	case Number:
 		r.checkNumber(schema, value)
+		r.checkFormat(schema, value)
 	case String:
 		r.checkString(schema, value)
+		r.checkFormat(schema, value)
 	case Array:
 		r.checkArray(schema, value)
 		r.checkUnevaluated(schema, value)
@@ -210,13 +213,13 @@ func (r *run) checkCombined(schema, value *Node) {
 		r.check(item, value)
 	}
 	if some := schema.Member("anyOf"); some.Kind() == Array && r.count(some, value) == 0 {
-		r.violation(value, "must fit one of the schemas of anyOf")
+		r.fitsNone(schema, "anyOf", value)
 	}
 	if one := schema.Member("oneOf"); one.Kind() == Array {
 		switch n := r.count(one, value); {
 		case n == 0:
-			r.violation(value, "must fit one of the schemas of oneOf")
-		case n > 1 && schema.Member("discriminator") == nil:
+			r.fitsNone(schema, "oneOf", value)
+		case n > 1 && schema.Member("discriminator") == nil && !r.toldByFormat(one, value):
 			r.violation(value, "must fit only one of the schemas of oneOf, and fits %d", n)
 		}
 	}
@@ -234,6 +237,15 @@ func (r *run) checkCombined(schema, value *Node) {
 	if branch != nil {
 		r.check(branch, value)
 	}
+}
+
+// toldByFormat reports whether a value fits only one of several schemas once formats are asserted: a date or an address.
+func (r *run) toldByFormat(schemas, value *Node) bool {
+	before := r.formats
+	r.formats = true
+	n := r.count(schemas, value)
+	r.formats = before
+	return n == 1
 }
 
 func (r *run) count(schemas, value *Node) int {

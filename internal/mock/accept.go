@@ -87,10 +87,10 @@ func (o *offer) quality(accept []string) (q, how int) {
 func (o *offer) matches(name string) int {
 	family, subtype, ok := strings.Cut(name, "/")
 	switch {
+	case family == "*" && (subtype == "*" || !ok): // Java's own client writes * alone
+		return byAll
 	case !ok:
 		return notAtAll
-	case family == "*" && subtype == "*":
-		return byAll
 	case !strings.EqualFold(family, o.family):
 		return notAtAll
 	case subtype == "*":
@@ -152,13 +152,13 @@ func weight(parameters string) int {
 	return full
 }
 
-// thousandths reads 0.5 as 500; more digits than three are cut off.
+// thousandths reads 0.5 as 500, and .5, which Java's own client writes, too; more digits than three are cut off.
 func thousandths(s string) int {
 	const full = 1000
-	if s == "" || s[0] != '0' {
+	if s == "" || s[0] != '0' && s[0] != '.' {
 		return full
 	}
-	digits, ok := strings.CutPrefix(s[1:], ".")
+	digits, ok := strings.CutPrefix(strings.TrimPrefix(s, "0"), ".")
 	if !ok {
 		return 0
 	}

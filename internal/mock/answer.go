@@ -61,51 +61,6 @@ func (b *bodies) made(name string, schema *openapi.Node, seed uint64) (payload, 
 	return b.madeUp(name, schema, value)
 }
 
-// headers makes the headers that a response declares, each with its example or a value of its schema. Content-Type is said
-// by the content (OpenAPI, Response Object), and what frames a message is the server's.
-func (b *bodies) headers(declared *openapi.Node) []header {
-	var out []header
-	for name, node := range declared.Members() {
-		name = http.CanonicalHeaderKey(name)
-		switch name {
-		case "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade", "Keep-Alive", "Date":
-			continue
-		}
-		if value, ok := b.headerValue(b.root.Follow(node)); ok {
-			out = append(out, header{name: name, values: []string{value}})
-		}
-	}
-	return out
-}
-
-func (b *bodies) headerValue(declared *openapi.Node) (string, bool) {
-	value := b.root.Example(declared)
-	if schema := declared.Member("schema"); value == nil && schema != nil {
-		body, err := b.maker.Plain(schema)
-		if err != nil {
-			return "", false
-		}
-		if value, err = openapi.Parse(body); err != nil {
-			return "", false
-		}
-	}
-	var written string
-	switch value.Kind() {
-	case openapi.String, openapi.Bool, openapi.Number:
-		written = value.Text()
-	case openapi.Array: // style simple
-		parts := make([]string, value.Len())
-		for i, item := range value.Elements() {
-			parts[i] = item.Text()
-		}
-		written = strings.Join(parts, ",")
-	case openapi.Absent, openapi.Null, openapi.Object:
-		return "", false
-	}
-	// A line break would begin another header; net/http would put spaces there.
-	return written, written != "" && !strings.ContainsAny(written, "\r\n\x00")
-}
-
 // bodyless reports whether an answer of the status has no body by HTTP itself.
 func bodyless(status int) bool {
 	return status == http.StatusNoContent || status == http.StatusResetContent || status == http.StatusNotModified

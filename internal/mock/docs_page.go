@@ -52,7 +52,7 @@ func render(doc openapi.Document, a *api, port uint16) (rendered, error) {
 	}
 	css, _ := pageFiles.ReadFile("page/page.css") // both are embedded
 	js, _ := pageFiles.ReadFile("page/page.js")
-	v := viewer{root: root, api: a, port: port}
+	v := viewer{root: root, bodies: newBodies(root), api: a, port: port}
 	var out bytes.Buffer
 	err = t.Execute(&out, struct {
 		pageView

@@ -229,9 +229,6 @@ func (v *viewer) sampleBody(media *openapi.Node) string {
 
 // sample is a value for a parameter.
 func (v *viewer) sample(p *openapi.Node) string {
-	value, ok := newBodies(v.root).headerValue(p)
-	if !ok {
-		return p.Member("name").Text()
-	}
-	return value
+	name := p.Member("name").Text()
+	return append(sendable(v.bodies.headerValues(name, p)), name)[0]
 }

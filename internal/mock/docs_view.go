@@ -80,9 +80,10 @@ type schemaView struct {
 
 // viewer makes the view of a document.
 type viewer struct {
-	root *openapi.Node
-	api  *api
-	port uint16
+	root   *openapi.Node
+	bodies *bodies
+	api    *api
+	port   uint16
 }
 
 func (v *viewer) view(doc openapi.Document) pageView {

@@ -29,12 +29,6 @@ type answer struct {
 	broken  string  // why there is no answer: what the document lacks
 }
 
-// header is a header of an answer. Its values are shared by all requests.
-type header struct {
-	name   string
-	values []string
-}
-
 // named is an example that has a name, written in the media type of its offer.
 type named struct {
 	name string
@@ -86,7 +80,9 @@ func (c *call) choose(r *response) (*answer, *offer, bool) {
 func (c *call) send(a *answer, status int, contentType []string, p payload) {
 	h := c.w.Header()
 	for i := range a.headers {
-		h[a.headers[i].name] = a.headers[i].values
+		if name := a.headers[i].name; h[name] == nil { // what the mock says about CORS itself is what a browser goes by
+			h[name] = a.headers[i].values
+		}
 	}
 	if contentType != nil {
 		h["Content-Type"], h["Content-Length"] = contentType, p.length

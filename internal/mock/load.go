@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/tidelock/tidelock/internal/openapi"
@@ -47,18 +44,17 @@ func locate(file string) (definition, error) {
 }
 
 // load reads the description: packed (gzip, as a ConfigMap holds it), or YAML or JSON with all that it refers to. It also
-// returns the folders that were read from, also where that failed.
-func (d definition) load(ctx context.Context) (doc openapi.Document, folders []string, err error) {
+// returns the files that were read, or asked for, also where that failed.
+func (d definition) load(ctx context.Context) (doc openapi.Document, files []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	root, err := os.OpenRoot(d.root)
 	if err != nil {
-		return doc, nil, fmt.Errorf("open %s: %w", d.root, err)
+		return doc, []string{filepath.Join(d.root, filepath.FromSlash(d.name))}, fmt.Errorf("open %s: %w", d.root, err)
 	}
 	defer root.Close()
-	seen := map[string]bool{}
-	read := func(name string) ([]byte, error) {
-		seen[filepath.Join(d.root, filepath.FromSlash(path.Dir(name)))] = true
+	read := func(name string) ([]byte, error) { // once a file
+		files = append(files, filepath.Join(d.root, filepath.FromSlash(name)))
 		return readFile(root, name)
 	}
 	first, err := read(d.name)
@@ -75,11 +71,7 @@ func (d definition) load(ctx context.Context) (doc openapi.Document, folders []s
 			return read(name)
 		})
 	}
-	for folder := range seen {
-		folders = append(folders, folder)
-	}
-	slices.SortFunc(folders, strings.Compare)
-	return doc, folders, err
+	return doc, files, err
 }
 
 // readFile reads one file, and no more of it than a description may have.

@@ -165,6 +165,47 @@ func TestAnEditOfAReferencedFileIsSeen(t *testing.T) {
 	}
 }
 
+func TestAFolderThatIsReplacedIsSeen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "api")
+	file := filepath.Join(dir, "openapi.yaml")
+	put := func(text string) {
+		t.Helper()
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("one")
+	w, err := newWatch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	if err := w.follow([]string{file}); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		reason string
+		change func()
+		want   bool
+	}{
+		{"nothing happened", func() {}, false},
+		{"the folder goes, as where another branch is checked out", func() { _ = os.Rename(dir, dir+"~") }, true},
+		{"it is still away", func() {}, false},
+		{"another one comes, in which nothing was ever watched", func() { put("two") }, true},
+	} {
+		step.change()
+		if got := w.changed(); got != step.want {
+			t.Errorf("%s: changed %t", step.reason, got)
+		}
+		if err := w.follow([]string{file}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestAServerReadsWhatAConfigMapHolds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), openapi.ConfigMapKey)
 	if err := os.WriteFile(file, packed(t, "testdata/bad-update-keeps-last-good/v1.yaml"), 0o600); err != nil {

@@ -44,30 +44,39 @@ func (r *run) config(root string) (config, error) {
 	cfg.lines, cfg.start.Line = p.docs[0].node, p.docs[0].line
 	before := len(r.problems)
 	r.strict(cfg.place, p.docs[0].node, reflect.TypeFor[v1alpha1.Config](), nil)
-	if len(r.problems) > before {
-		return cfg, nil
-	}
 	data, err := json.Marshal(p.docs[0].value)
 	if err == nil {
 		err = json.Unmarshal(data, &cfg.Config)
 	}
-	if err != nil {
-		cfg.Config = v1alpha1.Config{}
+	if err != nil && len(r.problems) == before {
 		r.problems = append(r.problems, cfg.problem(mistyped(cfg.lines, err), "%s", typeError(err)))
-		return cfg, nil
 	}
+	misread := len(r.problems) > before
 	r.checkConfig(cfg)
+	if misread {
+		cfg.Config = v1alpha1.Config{} // which folders are meant is not known
+	}
 	return cfg, nil
 }
 
-// strict refuses keys that the type t does not have, with the nearest one that it has.
+// strict refuses keys that the type t does not have, with the nearest one that it has, and values of another type.
 func (r *run) strict(p place, n *yaml.Node, t reflect.Type, at fieldPath) {
 	n = resolved(n)
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	var got any
+	if n != nil {
+		got = (&converter{}).value(n, 0)
+	}
 	switch {
-	case n == nil:
+	case got == nil:
+	case goName(reflect.TypeOf(got)) != goName(t):
+		text := "want " + goName(t) + ", got " + typeName(got)
+		if t.Kind() == reflect.String {
+			text += ": put it in quotes"
+		}
+		r.problems = append(r.problems, p.problem(at, "%s", text))
 	case n.Kind == yaml.SequenceNode && t.Kind() == reflect.Slice:
 		for i, item := range n.Content {
 			r.strict(p, item, t.Elem(), at.child(i))

@@ -55,6 +55,7 @@ func (f *instanceFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.secretFiles.password, "git-password-file", "", "file with the password for the repository")
 	fl.StringVar(&f.source.Auth.SSHKeyFile, "ssh-key-file", "", "private key for the repository")
 	fl.StringVar(&f.secretFiles.passphrase, "ssh-passphrase-file", "", "file with the passphrase of the private key")
+	fl.StringVar(&f.source.CAFile, "git-ca-file", "", "certificates that the repository's may chain to, besides the system's")
 	fl.StringVar(&f.source.Auth.KnownHostsFile, "known-hosts", "", "known_hosts file (default: ~/.ssh/known_hosts)")
 	fl.StringVar(&f.mockImage, "mock-image", "", "image that runs mocks, where the repository names none")
 	fl.BoolVar(&f.takeover, "takeover", false, "take over an instance of this name that followed another repository or path")

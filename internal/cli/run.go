@@ -36,7 +36,7 @@ func newRun() *cobra.Command {
 			what is wrong and where.
 
 			A local repository is watched; a remote is asked every --interval. With --webhook-secret-file the forge may tell
-			of a push at once: POST /webhook on the web address, signed as GitHub, Gitea and Forgejo do.`),
+			of a push at once: POST /webhook on the web address, as GitHub, Gitea, GitLab and Bitbucket do.`),
 		Example: text(`
 			tidelock run --repo ~/shop --path overlays/production --local-mocks
 			tidelock run --name shop --repo https://git.example.com/shop.git --ref main --git-token-file token

@@ -209,6 +209,41 @@ func TestSSHChecksTheHostAndFollows(t *testing.T) {
 	}
 }
 
+func TestHostsAreKnownInEveryFormOfTheirFile(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	first := f.push("a.yaml", configMap("a", "1"))
+	r := serveSSH(t)
+	other, _ := newKey(t, "")
+	host, key := knownhosts.Normalize(r.addr), r.hostKey.PublicKey()
+	for name, test := range map[string]struct{ file, refused string }{
+		"hashed":           {knownhosts.Line([]string{knownhosts.HashHostname(host)}, key), ""},
+		"a pattern":        {knownhosts.Line([]string{"elsewhere," + strings.Replace(host, "127.0.0.1", "127.*", 1)}, key), ""},
+		"several of a key": {knownhosts.Line([]string{host}, other.PublicKey()) + "\n" + knownhosts.Line([]string{host}, key), ""},
+		"an authority":     {"@cert-authority " + knownhosts.Line([]string{host}, r.authority.PublicKey()), ""},
+		"revoked":          {"@revoked " + knownhosts.Line([]string{"*"}, key) + "\n" + knownhosts.Line([]string{host}, key), "revoked"},
+		"another's":        {"@cert-authority " + knownhosts.Line([]string{host}, other.PublicKey()), "no authorities"},
+		"another port":     {knownhosts.Line([]string{"127.0.0.1"}, key), "ssh-keyscan"},
+		"not in that form": {"127.0.0.1 ssh-ed25519\n", "known_hosts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			known := filepath.Join(t.TempDir(), "known_hosts")
+			writeFile(t, known, "# comment\n\n"+test.file+"\n")
+			s := open(t, source.Config{
+				Repository: "ssh://git@" + r.addr + f.origin,
+				Auth:       source.Auth{SSHKeyFile: r.keyFile, SSHKeyPassphrase: "open sesame", KnownHostsFile: known},
+			})
+			if test.refused == "" {
+				wantHead(t, s, first, nil)
+				return
+			}
+			_, _, err := s.Head(t.Context())
+			wantErr(t, err, source.ErrUnreachable, test.refused)
+		})
+	}
+}
+
 func TestOpenRefusesWhatCannotBeRight(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

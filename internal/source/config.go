@@ -29,6 +29,8 @@ type Config struct {
 	Timeout time.Duration
 	// DataDir holds the object stores; "tidelock" in the user's cache folder where empty.
 	DataDir string
+	// CAFile holds certificates in PEM that an https server's may chain to, besides those of the system.
+	CAFile string
 	// Auth for a remote.
 	Auth Auth
 	// Logger for what needs no answer; nil for none.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -202,10 +203,7 @@ func advertised(adv *packp.AdvRefs, ref string) (string, plumbing.Hash, error) {
 			return headName(adv), *adv.Head, nil
 		}
 	}
-	if ref == "" {
-		return "", plumbing.ZeroHash, errors.New("it leads to a branch that does not exist: name a ref")
-	}
-	return "", plumbing.ZeroHash, errors.New("there is no such branch or tag" + nearby(adv))
+	return "", plumbing.ZeroHash, noSuchRef(ref, maps.Keys(adv.References))
 }
 
 // headName returns the branch that HEAD stands for, or HEAD where the server does not say.
@@ -216,26 +214,6 @@ func headName(adv *packp.AdvRefs) string {
 		}
 	}
 	return head
-}
-
-// nearby lists a few branches for a message.
-func nearby(adv *packp.AdvRefs) string {
-	const few = 5
-	var names []string
-	for name := range adv.References {
-		if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok {
-			names = append(names, branch)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	slices.Sort(names)
-	more := ""
-	if len(names) > few {
-		names, more = names[:few], ", ..."
-	}
-	return " (branches: " + strings.Join(names, ", ") + more + ")"
 }
 
 // tipsOf returns what branches and tags point at.

@@ -13,8 +13,11 @@ import (
 // worktree or submodule names. common is where refs and objects are, which worktrees share. Both are empty where the
 // folder has no repository.
 func gitDir(folder string) (dir, common string, err error) {
-	if _, err := os.Stat(folder); err != nil {
+	switch st, err := os.Stat(folder); {
+	case err != nil:
 		return "", "", fmt.Errorf("open the folder: %w", err)
+	case !st.IsDir():
+		return "", "", errors.New("it is a file: name a folder or a repository")
 	}
 	dot := filepath.Join(folder, ".git")
 	st, err := os.Stat(dot)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )
@@ -105,13 +106,11 @@ func resolve(o *objects, ref string) (shown string, tip plumbing.Hash, err error
 			name = r.Target().String()
 		}
 	}
-	if !hasRefs(o) {
+	all := o.refNames()
+	if len(all) == 0 {
 		return "", plumbing.ZeroHash, &failure{kind: ErrEmptyRepository, text: "it has no commit yet"}
 	}
-	if ref == "" {
-		return "", plumbing.ZeroHash, errors.New("it leads to a branch that does not exist: name a ref")
-	}
-	return "", plumbing.ZeroHash, errors.New("there is no such branch or tag")
+	return "", plumbing.ZeroHash, noSuchRef(ref, slices.Values(all))
 }
 
 // folder takes a snapshot, which costs reading what changed since the last one.
@@ -128,22 +127,6 @@ func (l *localOrigin) folder(ctx context.Context) (*state, error) {
 		return l.last, nil
 	}
 	return snap.state(l.loc.shown), nil
-}
-
-func hasRefs(o *objects) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	iter, err := o.sto.IterReferences()
-	if err != nil {
-		return true
-	}
-	defer iter.Close()
-	found := false
-	_ = iter.ForEach(func(r *plumbing.Reference) error {
-		found = found || r.Type() == plumbing.HashReference
-		return nil
-	})
-	return found
 }
 
 // supported refuses what the library would misread.

@@ -82,6 +82,7 @@ func locateURL(repository string, auth *Auth) (location, error) {
 	if auth.Token == "" {
 		auth.Password = cmp.Or(auth.Password, password)
 	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	loc := location{url: &url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}}
 	shown := *loc.url
 	if u.Scheme == "ssh" {

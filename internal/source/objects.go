@@ -102,6 +102,25 @@ func (o *objects) ref(name string) (*plumbing.Reference, error) {
 	return o.sto.Reference(plumbing.ReferenceName(name))
 }
 
+// refNames returns the full names of all refs that lead to something.
+func (o *objects) refNames() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	iter, err := o.sto.IterReferences()
+	if err != nil {
+		return nil
+	}
+	defer iter.Close()
+	var names []string
+	_ = iter.ForEach(func(r *plumbing.Reference) error {
+		if r.Type() == plumbing.HashReference {
+			names = append(names, r.Name().String())
+		}
+		return nil
+	})
+	return names
+}
+
 // peel follows tags from h to a commit.
 func (o *objects) peel(h plumbing.Hash) (*object.Commit, error) {
 	for range maxPeel {

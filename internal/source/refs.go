@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -35,6 +36,38 @@ func isCommit(ref string) bool {
 func shortRef(name string) string {
 	name = strings.TrimPrefix(name, "refs/heads/")
 	return strings.TrimPrefix(name, "refs/tags/")
+}
+
+// noSuchRef says that none of the refs of a repository is ref.
+func noSuchRef(ref string, all iter.Seq[string]) error {
+	_, notHex := hex.DecodeString(ref[:len(ref)&^1])
+	switch {
+	case ref == "":
+		return errors.New("it leads to a branch that does not exist: name a ref" + nearby(all))
+	case len(ref) >= leastHash && notHex == nil:
+		return errors.New("there is no such branch or tag, and a commit is named by all of its 40 digits" + nearby(all))
+	}
+	return errors.New("there is no such branch or tag" + nearby(all))
+}
+
+// nearby lists a few branches for a message.
+func nearby(refs iter.Seq[string]) string {
+	const few = 5
+	var names []string
+	for name := range refs {
+		if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok {
+			names = append(names, branch)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	more := ""
+	if len(names) > few {
+		names, more = names[:few], ", ..."
+	}
+	return " (branches: " + strings.Join(names, ", ") + more + ")"
 }
 
 // LocalRefs lists the branches and tags of a repository on this machine, sorted, as people write them. A URL of a remote is

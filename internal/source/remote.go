@@ -43,6 +43,9 @@ type remoteOrigin struct {
 	last  *state
 	// recent are the newest commits that were returned: someone may be reading their trees still.
 	recent []plumbing.Hash
+	// quiet is until when the server wants to be left alone, and said what it said.
+	quiet time.Time
+	said  error
 	// searched is the list of refs that a search for a commit found nothing in, by commit.
 	searched map[string]string
 }
@@ -64,8 +67,12 @@ func (r *remoteOrigin) newest(ctx context.Context) (*state, error) {
 	if err := r.open(ctx); err != nil {
 		return r.last, err
 	}
+	if time.Now().Before(r.quiet) {
+		return r.recall(), r.said
+	}
 	st, err := r.poll(ctx)
 	if err != nil {
+		r.said = err
 		return r.recall(), err
 	}
 	r.last = st
@@ -143,21 +150,6 @@ func (r *remoteOrigin) dial(ctx context.Context) (_ session, _ *packp.AdvRefs, e
 		return nil, nil, r.fail(ctx, ErrEmptyRepository, "ask "+r.loc.shown, errors.New("it has no commit yet: push one"))
 	}
 	return nil, nil, r.fail(ctx, ErrUnreachable, "ask "+r.loc.shown, r.advice(limit, err))
-}
-
-// advice adds how to mend what a server answers.
-func (r *remoteOrigin) advice(limit context.Context, err error) error {
-	switch {
-	case limit.Err() != nil:
-		return fmt.Errorf("no answer within %s: is the address right, and open to this machine?", r.time)
-	case errors.Is(err, transport.ErrAuthenticationRequired) && r.auth.anonymous():
-		return errors.New("the server wants a login, or has no such repository: set a token, or user name and password")
-	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed):
-		return errors.New("the server refuses these credentials: check token, user name and password, and their rights")
-	case errors.Is(err, transport.ErrRepositoryNotFound):
-		return errors.New("there is no such repository, or it is not shown to this user: check the URL and the credentials")
-	}
-	return err
 }
 
 // obtain returns the commit that tip is, or is a tag of, with its whole tree in the store.
@@ -262,29 +254,4 @@ func (r *remoteOrigin) keep(ctx context.Context, states []*state) error {
 	}
 	defer unlock()
 	return r.store.keep(r.name, commits)
-}
-
-// what names the ref for messages.
-func (r *remoteOrigin) what() string {
-	if r.ref == "" {
-		return head + " of " + r.loc.shown
-	}
-	return fmt.Sprintf("%q of %s", r.ref, r.loc.shown)
-}
-
-// shown is the ref as the user gave it, or the branch that HEAD stands for.
-func (r *remoteOrigin) shown(found string) string {
-	if r.ref == "" {
-		return shortRef(found)
-	}
-	return r.ref
-}
-
-func (r *remoteOrigin) fail(ctx context.Context, kind error, what string, why error) error {
-	return r.hide.fail(ctx, kind, what, why)
-}
-
-// anonymous tells whether nothing to log in with was given.
-func (a Auth) anonymous() bool {
-	return a.Token == "" && a.Password == ""
 }

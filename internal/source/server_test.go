@@ -140,6 +140,7 @@ func (c *counter) Write(p []byte) (int, error) {
 type sshRemote struct {
 	addr       string
 	hostKey    ssh.Signer
+	authority  ssh.Signer // of a certificate that the host shows to who asks for one
 	keyFile    string
 	knownHosts string
 }
@@ -162,6 +163,18 @@ func serveSSH(tb testing.TB) *sshRemote {
 		},
 	}
 	config.AddHostKey(r.hostKey)
+	r.authority, _ = newKey(tb, "")
+	cert := &ssh.Certificate{
+		Key: r.hostKey.PublicKey(), CertType: ssh.HostCert, ValidPrincipals: []string{"127.0.0.1"}, ValidBefore: ssh.CertTimeInfinity,
+	}
+	if err := cert.SignCert(rand.Reader, r.authority); err != nil {
+		tb.Fatal(err)
+	}
+	certified, err := ssh.NewCertSigner(cert, r.hostKey)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	config.AddHostKey(certified)
 	l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)

@@ -38,7 +38,8 @@ type Source struct {
 // Open checks cfg. The repository is not asked yet: where it is out of reach, Head says so.
 func Open(_ context.Context, cfg Config) (*Source, error) {
 	loc, locErr := locate(cfg.Repository, &cfg.Auth)
-	if err := errors.Join(locErr, cfg.complete()); err != nil {
+	roots, caErr := rootsOf(cfg.CAFile)
+	if err := errors.Join(locErr, caErr, cfg.complete()); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	s := &Source{
@@ -54,7 +55,7 @@ func Open(_ context.Context, cfg Config) (*Source, error) {
 	s.origin = &remoteOrigin{
 		loc: loc, ref: cfg.Ref, name: cfg.Name, dir: cfg.DataDir, log: cfg.Logger,
 		auth: cfg.Auth, hide: cfg.Auth.redactor(), time: cfg.Timeout,
-		client:   newHTTP(cfg.Timeout),
+		client:   newHTTP(cfg.Timeout, roots),
 		searched: map[string]string{},
 	}
 	return s, nil

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,55 @@ func TestAnEventIsForTheRefOfItsWholeName(t *testing.T) {
 		if got[0] != got[1] {
 			t.Errorf("the source of %s asked %d times, want %d", name, got[0], got[1])
 		}
+	}
+}
+
+func TestEachForgeTellsOfAPushInItsOwnWay(t *testing.T) {
+	t.Parallel()
+	const ping = `{"zen":"x","changes":{"title":{"from":"x"}}}`
+	form := url.Values{"payload": {event}}.Encode()
+	cloud := `{"push":{"changes":[{"new":null,"old":{"type":"branch","name":"main"}}]}}`
+	server := `{"changes":[{"ref":{"id":"refs/heads/main"},"refId":"refs/heads/main","type":"UPDATE"}]}`
+	for name, test := range map[string]struct {
+		body   string
+		header []string
+		code   int
+		polls  int
+		reason string
+	}{
+		"GitHub, as a form": {
+			form,
+			[]string{"X-Hub-Signature-256", sign(form), "Content-Type", "application/x-www-form-urlencoded"},
+			http.StatusAccepted, 1, "its default content type; the signature is over the form",
+		},
+		"GitHub, edited": {
+			ping,
+			[]string{"X-Hub-Signature-256", sign(ping), "X-GitHub-Event", "issues"},
+			http.StatusAccepted, 0, "changes is an object there, and no push",
+		},
+		"GitLab":                    {event, []string{"X-Gitlab-Token", secret}, http.StatusAccepted, 1, "it sends the secret itself"},
+		"GitLab, a wrong token":     {event, []string{"X-Gitlab-Token", secret + "x"}, http.StatusUnauthorized, 0, "not the secret"},
+		"GitLab, a pipeline":        {`{"ref":"main"}`, []string{"X-Gitlab-Token", secret}, http.StatusAccepted, 0, "no full name"},
+		"Bitbucket's cloud":         {cloud, []string{"X-Hub-Signature", sign(cloud)}, http.StatusAccepted, 1, "a branch that was deleted"},
+		"Bitbucket's server":        {server, []string{"X-Hub-Signature", sign(server)}, http.StatusAccepted, 1, "its own shape"},
+		"signed, and not by GitLab": {event, []string{"X-Hub-Signature-256", known, "X-Gitlab-Token", "x"}, http.StatusUnauthorized, 0, "one of the two is a lie"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.push("a.yaml", configMap("a", "1"))
+			s, h, polls := hooked(t, f, "main")
+			head := f.push("a.yaml", configMap("a", "2"))
+			if got := post(t, h, strings.NewReader(test.body), test.header...); got != test.code {
+				t.Fatalf("answer is %d, want %d: %s", got, test.code, test.reason)
+			}
+			if test.polls > 0 {
+				eventually(t, s, test.reason, atCommit(t, s, head))
+			}
+			if n := polls(); n != test.polls {
+				t.Errorf("the remote was asked %d times, want %d: %s", n, test.polls, test.reason)
+			}
+		})
 	}
 }
 

@@ -21,15 +21,15 @@ import (
 func TestAnAtRunsInAPod(t *testing.T) {
 	t.Parallel()
 	node := env.Node(t)
-	r := newRepo(t, nil)
-	d := daemonOn(t, node.ControlPlane, node.Namespace(t), r.bare)
+	r := env.NewRepo(t)
+	d := daemonOn(t, node.ControlPlane, node.Namespace(t), r.Bare)
 	d.start(t)
 	at := func(name, command string, instant time.Time) string {
 		return fmt.Sprintf("apiVersion: tidelock.dev/v1alpha1\nkind: At\nmetadata: {name: %s, namespace: %s}\n"+
 			"spec: {schedule: %q, command: %q, backoffLimit: 0}\n", name, d.namespace, instant.Format(time.RFC3339), command)
 	}
 	instant := now().Add(4 * time.Second).UTC().Truncate(time.Second)
-	r.push(t, files{
+	r.Push(t, files{
 		"good.yaml": at("good", `echo "the tide is in"`, instant),
 		"bad.yaml":  at("bad", `sh -c "echo no tide; exit 3"`, instant),
 	})
@@ -43,7 +43,7 @@ func TestAnAtRunsInAPod(t *testing.T) {
 	}
 	for name, want := range tests {
 		var last v1alpha1.AtStatus
-		d.eventually(t, "the end of "+name, func(ctx context.Context) error {
+		d.Eventually(t, "the end of "+name, func(ctx context.Context) error {
 			var at v1alpha1.At
 			err := d.client.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: name}, &at)
 			if last = at.Status; err == nil && (last.Phase != want.phase || last.LastRun == nil || last.LastRun.ExitCode == nil) {
@@ -61,9 +61,9 @@ func TestAnAtRunsInAPod(t *testing.T) {
 	}
 
 	// Once: neither the end of a run nor a new start of the daemon runs an instant again.
-	d.stop(t)
+	d.Stop(t)
 	d.start(t)
-	d.settled(t, r.push(t, files{"more.yaml": configMap(d.namespace, "more", "1")}))
+	d.settled(t, r.Push(t, files{"more.yaml": configMap(d.namespace, "more", "1")}))
 	var jobs batchv1.JobList
 	if err := d.client.List(t.Context(), &jobs, client.InNamespace(d.namespace)); err != nil {
 		t.Fatal(err)

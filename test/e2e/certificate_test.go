@@ -74,11 +74,11 @@ func TestListenerServesTheCertificateThatAJobObtains(t *testing.T) {
 	t.Parallel()
 	node := env.Node(t)
 	node.Image(t, "issuer", buildIssuer(t))
-	r := newRepo(t, nil)
-	d := daemonOn(t, node.ControlPlane, node.Namespace(t), r.bare)
+	r := env.NewRepo(t)
+	d := daemonOn(t, node.ControlPlane, node.Namespace(t), r.Bare)
 	port := env.FreePort(t)
 	address := net.JoinHostPort("127.0.0.1", fmt.Sprint(port))
-	commit := r.push(t, secured(d.namespace, port, 1))
+	commit := r.Push(t, secured(d.namespace, port, 1))
 	d.start(t)
 	proxy := d.envoy(t)
 	d.servesCertificate(t, address, 1)
@@ -88,24 +88,24 @@ func TestListenerServesTheCertificateThatAJobObtains(t *testing.T) {
 
 	job := batchv1.Job{}
 	key := client.ObjectKey{Namespace: d.namespace, Name: "obtain"}
-	d.eventually(t, "the Job to be complete", func(ctx context.Context) error {
+	d.Eventually(t, "the Job to be complete", func(ctx context.Context) error {
 		err := d.client.Get(ctx, key, &job)
 		if err == nil && job.Status.CompletionTime == nil {
 			err = fmt.Errorf("its status is %+v", job.Status)
 		}
 		return err
 	})
-	d.settled(t, r.push(t, files{"seen.yaml": configMap(d.namespace, "seen", "1")}))
+	d.settled(t, r.Push(t, files{"seen.yaml": configMap(d.namespace, "seen", "1")}))
 	if err := d.client.Delete(t.Context(), &job, client.PropagationPolicy("Background")); err != nil {
 		t.Fatal(err)
 	}
-	d.settled(t, r.push(t, files{"seen.yaml": configMap(d.namespace, "seen", "2")}))
+	d.settled(t, r.Push(t, files{"seen.yaml": configMap(d.namespace, "seen", "2")}))
 	if err := d.client.Get(t.Context(), key, &batchv1.Job{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the Job that was deleted by hand is there again, or %v", err)
 	}
 	open.ask(t)
 
-	d.settled(t, r.push(t, secured(d.namespace, port, 2)))
+	d.settled(t, r.Push(t, secured(d.namespace, port, 2)))
 	d.servesCertificate(t, address, 2)
 	open.ask(t)
 	if serial := open.conn.ConnectionState().PeerCertificates[0].SerialNumber; serial.Int64() != 1 {
@@ -119,7 +119,7 @@ func TestListenerServesTheCertificateThatAJobObtains(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.FieldsSeq(string(secret.Data[corev1.TLSPrivateKeyKey])) {
-		if len(line) > 20 && strings.Contains(d.log.String(), line) {
+		if len(line) > 20 && strings.Contains(d.Log.String(), line) {
 			t.Error("the private key is in the daemon's log")
 		}
 	}
@@ -128,7 +128,7 @@ func TestListenerServesTheCertificateThatAJobObtains(t *testing.T) {
 // servesCertificate waits until new connections get the certificate of a serial number.
 func (d *daemon) servesCertificate(t *testing.T, address string, serial int64) {
 	t.Helper()
-	d.eventually(t, fmt.Sprintf("certificate %d", serial), func(ctx context.Context) error {
+	d.Eventually(t, fmt.Sprintf("certificate %d", serial), func(ctx context.Context) error {
 		conn, err := (&tls.Dialer{Config: trusting()}).DialContext(ctx, "tcp", address)
 		if err != nil {
 			return err

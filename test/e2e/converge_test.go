@@ -20,9 +20,9 @@ import (
 // Drift: a deleted or edited object is back, a field that nobody declared stays.
 func TestDriftIsCorrected(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r)
-	commit := r.push(t, files{"a.yaml": configMap(d.namespace, "a", "1"), "b.yaml": configMap(d.namespace, "b", "1")})
+	commit := r.Push(t, files{"a.yaml": configMap(d.namespace, "a", "1"), "b.yaml": configMap(d.namespace, "b", "1")})
 	d.start(t)
 	d.settled(t, commit)
 
@@ -36,7 +36,7 @@ func TestDriftIsCorrected(t *testing.T) {
 	if err := d.client.Update(t.Context(), edited, client.FieldOwner("somebody")); err != nil {
 		t.Fatal(err)
 	}
-	d.eventually(t, "the edit to be undone", func(ctx context.Context) error {
+	d.Eventually(t, "the edit to be undone", func(ctx context.Context) error {
 		err := d.client.Get(ctx, key, a)
 		if err == nil && a.Data["v"] != "1" {
 			err = fmt.Errorf("data %v", a.Data)
@@ -52,7 +52,7 @@ func TestDriftIsCorrected(t *testing.T) {
 	if err := d.client.Delete(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	d.eventually(t, "the deleted object to be back", func(ctx context.Context) error {
+	d.Eventually(t, "the deleted object to be back", func(ctx context.Context) error {
 		return d.client.Get(ctx, client.ObjectKeyFromObject(b), b)
 	})
 }
@@ -61,7 +61,7 @@ func TestDriftIsCorrected(t *testing.T) {
 func TestKillInTheMiddleOfAnApplyConverges(t *testing.T) {
 	t.Parallel()
 	const objects, kills = 60, 4
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -79,10 +79,10 @@ func TestKillInTheMiddleOfAnApplyConverges(t *testing.T) {
 		out["tidelock.yaml"] = "apiVersion: tidelock.dev/v1alpha1\nkind: Config\nprune: {maxDeletes: 1000, maxPercent: 100}\n"
 		return out
 	}
-	d.settledAfterStart(t, r.push(t, generation(0)))
+	d.settledAfterStart(t, r.Push(t, generation(0)))
 	var commit string
 	for g := 1; g <= kills; g++ {
-		commit = r.push(t, generation(g))
+		commit = r.Push(t, generation(g))
 		// The moment of the kill is any: what counts is that every one of them converges.
 		wait := time.NewTimer(time.Duration(random.IntN(400)) * time.Millisecond)
 		select {
@@ -90,7 +90,7 @@ func TestKillInTheMiddleOfAnApplyConverges(t *testing.T) {
 		case <-t.Context().Done():
 			t.Fatal(t.Context().Err())
 		}
-		d.kill(t)
+		d.Kill(t)
 		d.start(t)
 	}
 	d.settled(t, commit)
@@ -118,14 +118,14 @@ func (d *daemon) settledAfterStart(t *testing.T, commit string) {
 func TestAPIServerGoneAndBack(t *testing.T) {
 	t.Parallel()
 	plane := env.Processes(t)
-	r := newRepo(t, nil)
-	d := daemonOn(t, plane.ControlPlane, "default", r.bare)
+	r := env.NewRepo(t)
+	d := daemonOn(t, plane.ControlPlane, "default", r.Bare)
 	d.name = "gone"
-	first := r.push(t, files{"a.yaml": configMap("default", "a", "1")})
+	first := r.Push(t, files{"a.yaml": configMap("default", "a", "1")})
 	d.settledAfterStart(t, first)
 
 	plane.StopAPIServer(t)
-	second := r.push(t, files{"a.yaml": configMap("default", "a", "2"), "b.yaml": configMap("default", "b", "1")})
+	second := r.Push(t, files{"a.yaml": configMap("default", "a", "2"), "b.yaml": configMap("default", "b", "1")})
 	plane.StartAPIServer(t)
 	d.settled(t, second)
 	wantData(t, d, "a", "2")
@@ -133,7 +133,7 @@ func TestAPIServerGoneAndBack(t *testing.T) {
 
 	plane.KillAPIServer(t)
 	plane.StartAPIServer(t)
-	d.settled(t, r.push(t, files{"a.yaml": configMap("default", "a", "3")}))
+	d.settled(t, r.Push(t, files{"a.yaml": configMap("default", "a", "3")}))
 	wantData(t, d, "a", "3")
 }
 
@@ -142,27 +142,27 @@ func TestAPIServerGoneAndBack(t *testing.T) {
 func TestLongOutageOfTheAPIServerKeepsServing(t *testing.T) {
 	t.Parallel()
 	plane := env.Processes(t)
-	r := newRepo(t, nil)
-	d := daemonOn(t, plane.ControlPlane, "default", r.bare, "--local-mocks")
+	r := env.NewRepo(t)
+	d := daemonOn(t, plane.ControlPlane, "default", r.Bare, "--local-mocks")
 	d.name = "outage"
 	port := env.FreePort(t)
 	mocks := answering("default", "v1", "one") + "---\n" + answering("default", "v2", "two")
-	d.settledAfterStart(t, r.push(t, files{"mocks.yaml": mocks, "routes.yaml": split("default", 100, 0, port)}))
+	d.settledAfterStart(t, r.Push(t, files{"mocks.yaml": mocks, "routes.yaml": split("default", 100, 0, port)}))
 	d.envoy(t)
 
 	plane.StopAPIServer(t)
-	d.eventually(t, "the daemon to lose its Lease", func(context.Context) error {
-		if !strings.Contains(d.log.String(), "the Lease could not be renewed") {
+	d.Eventually(t, "the daemon to lose its Lease", func(context.Context) error {
+		if !strings.Contains(d.Log.String(), "the Lease could not be renewed") {
 			return errors.New("not yet")
 		}
 		return nil
 	})
 	d.envoy(t) // another one of the group: it shares the port, and is live only with its first configuration
-	d.eventually(t, "an answer during the outage", func(ctx context.Context) error {
+	d.Eventually(t, "an answer during the outage", func(ctx context.Context) error {
 		_, err := get(ctx, fmt.Sprintf("http://127.0.0.1:%d/who", port), whoHost)
 		return err
 	})
-	commit := r.push(t, files{"routes.yaml": split("default", 0, 100, port)})
+	commit := r.Push(t, files{"routes.yaml": split("default", 0, 100, port)})
 	plane.StartAPIServer(t)
 	d.settled(t, commit)
 	wantShare(t, spread(t, 200, fmt.Sprintf("http://127.0.0.1:%d/who", port)), "two", 1, 0)
@@ -171,41 +171,41 @@ func TestLongOutageOfTheAPIServerKeepsServing(t *testing.T) {
 // Two daemons of one name: the second waits and names the first; it takes over when the first goes.
 func TestSecondDaemonOfOneNameWaits(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	one := newDaemon(t, r)
-	one.settledAfterStart(t, r.push(t, files{"a.yaml": configMap(one.namespace, "a", "1")}))
-	two := daemonOn(t, env.Cluster(t), one.namespace, r.bare)
+	one.settledAfterStart(t, r.Push(t, files{"a.yaml": configMap(one.namespace, "a", "1")}))
+	two := daemonOn(t, env.Cluster(t), one.namespace, r.Bare)
 	two.launch(t)
-	two.eventually(t, "the second to say that it waits", func(context.Context) error {
-		if !strings.Contains(two.log.String(), "another process has the instance's Lease") {
-			return errors.New(two.log.String())
+	two.Eventually(t, "the second to say that it waits", func(context.Context) error {
+		if !strings.Contains(two.Log.String(), "another process has the instance's Lease") {
+			return errors.New(two.Log.String())
 		}
 		return nil
 	})
-	one.stop(t)
-	two.settled(t, r.push(t, files{"a.yaml": configMap(one.namespace, "a", "2")}))
+	one.Stop(t)
+	two.settled(t, r.Push(t, files{"a.yaml": configMap(one.namespace, "a", "2")}))
 	wantData(t, two, "a", "2")
 }
 
 // The same name on another repository refuses to write until it is told to take over.
 func TestSameNameOnAnotherRepositoryIsRefused(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	one := newDaemon(t, r)
-	one.settledAfterStart(t, r.push(t, files{"a.yaml": configMap(one.namespace, "a", "1")}))
-	one.stop(t)
+	one.settledAfterStart(t, r.Push(t, files{"a.yaml": configMap(one.namespace, "a", "1")}))
+	one.Stop(t)
 
-	other := newRepo(t, files{"b.yaml": configMap(one.namespace, "b", "1")})
-	two := daemonOn(t, env.Cluster(t), one.namespace, other.bare)
+	other := env.NewRepo(t)
+	other.Push(t, files{"b.yaml": configMap(one.namespace, "b", "1")})
+	two := daemonOn(t, env.Cluster(t), one.namespace, other.Bare)
 	two.launch(t)
-	<-two.done
-	if two.cmd.ProcessState.ExitCode() == 0 || !strings.Contains(two.log.String(), "--takeover") {
-		t.Errorf("want an exit with an error that names --takeover, got %d:\n%s", two.cmd.ProcessState.ExitCode(), two.log)
+	if code := two.Wait(); code == 0 || !strings.Contains(two.Log.String(), "--takeover") {
+		t.Errorf("want an exit with an error that names --takeover, got %d:\n%s", code, two.Log)
 	}
 	wantData(t, two, "a", "1")
 	wantAbsent(t, two, "b")
 
 	two.extra = append(two.extra, "--takeover")
-	two.settledAfterStart(t, other.git(t, "rev-parse", "HEAD"))
+	two.settledAfterStart(t, other.Git(t, "rev-parse", "HEAD"))
 	wantData(t, two, "b", "1")
 }

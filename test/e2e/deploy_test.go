@@ -64,7 +64,7 @@ func TestDeployFollowsARepository(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRepo(t, nil)
+			r := env.NewRepo(t)
 			d := daemonOn(t, node.ControlPlane, node.Namespace(t), serveGit(t, node, r))
 			workload, declared := d.namespace, ""
 			if tt.number == 1 {
@@ -72,7 +72,7 @@ func TestDeployFollowsARepository(t *testing.T) {
 				declared = "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + workload +
 					", annotations: {tidelock.dev/prune: enabled}}\n"
 			}
-			first := r.push(t, files{
+			first := r.Push(t, files{
 				"tidelock.yaml": "apiVersion: tidelock.dev/v1alpha1\nkind: Config\nprune: {maxPercent: 100}\n",
 				"ns.yaml":       declared + "# a comment\n",
 				"mock.yaml":     answering(workload, "who", "first"),
@@ -86,14 +86,14 @@ func TestDeployFollowsARepository(t *testing.T) {
 			d.proxiesAnswer(t, "first")
 			d.atRan(t, workload)
 
-			d.settled(t, r.push(t, files{"mock.yaml": answering(workload, "who", "second"), "plain.yaml": ""}))
+			d.settled(t, r.Push(t, files{"mock.yaml": answering(workload, "who", "second"), "plain.yaml": ""}))
 			d.proxiesAnswer(t, "second")
 			key := client.ObjectKey{Namespace: workload, Name: "each"}
 			if err := d.client.Get(t.Context(), key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 				t.Errorf("a Secret that left the repository: got %v, want not found", err)
 			}
 			if declared != "" {
-				r.push(t, files{
+				r.Push(t, files{
 					"mock.yaml": "", "route.yaml": "", "at.yaml": "", "ns.yaml": "", "rest.yaml": configMap(d.namespace, "rest", "1"),
 				})
 				d.deleting(t, workload)
@@ -156,22 +156,22 @@ func fixedAddress(t *testing.T, c client.Client, number int) netip.Addr {
 }
 
 // serveGit serves a repository to pods and returns its URL.
-func serveGit(t *testing.T, node *env.NodeCluster, r *repo) string {
+func serveGit(t *testing.T, node *env.NodeCluster, r *env.Repo) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(node.Host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: gitBackend(t, filepath.Dir(r.bare)), ReadHeaderTimeout: patience}
+	server := &http.Server{Handler: gitBackend(t, filepath.Dir(r.Bare)), ReadHeaderTimeout: patience}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	return fmt.Sprintf("http://%s/%s", listener.Addr(), filepath.Base(r.bare))
+	return fmt.Sprintf("http://%s/%s", listener.Addr(), filepath.Base(r.Bare))
 }
 
 // proxiesAnswer waits until each proxy's own pod gives an answer.
 func (d *daemon) proxiesAnswer(t *testing.T, want string) {
 	t.Helper()
-	d.eventually(t, fmt.Sprintf("the answer %q of each proxy", want), func(ctx context.Context) error {
+	d.Eventually(t, fmt.Sprintf("the answer %q of each proxy", want), func(ctx context.Context) error {
 		var pods corev1.PodList
 		err := d.client.List(ctx, &pods, client.InNamespace(d.namespace), client.MatchingLabels{"app.kubernetes.io/component": "proxy"})
 		if err == nil && len(pods.Items) != 2 {
@@ -194,7 +194,7 @@ func (d *daemon) proxiesAnswer(t *testing.T, want string) {
 // atRan waits until an At has run and its exit code is known; it must have been told of.
 func (d *daemon) atRan(t *testing.T, namespace string) {
 	t.Helper()
-	d.eventually(t, "the At to have run", func(ctx context.Context) error {
+	d.Eventually(t, "the At to have run", func(ctx context.Context) error {
 		var at v1alpha1.At
 		err := d.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "past"}, &at)
 		if err == nil && (at.Status.Phase != v1alpha1.AtDone || at.Status.LastRun == nil || at.Status.LastRun.ExitCode == nil) {
@@ -202,7 +202,7 @@ func (d *daemon) atRan(t *testing.T, namespace string) {
 		}
 		return err
 	})
-	d.eventually(t, "an event on the At", func(ctx context.Context) error {
+	d.Eventually(t, "an event on the At", func(ctx context.Context) error {
 		var events eventsv1.EventList
 		err := d.client.List(ctx, &events, client.InNamespace(namespace))
 		for i := range events.Items {
@@ -217,7 +217,7 @@ func (d *daemon) atRan(t *testing.T, namespace string) {
 // deleting waits until a namespace is on its way out; its end takes as long as the last pod in it.
 func (d *daemon) deleting(t *testing.T, namespace string) {
 	t.Helper()
-	d.eventually(t, "the deletion of namespace "+namespace, func(ctx context.Context) error {
+	d.Eventually(t, "the deletion of namespace "+namespace, func(ctx context.Context) error {
 		var ns corev1.Namespace
 		err := d.client.Get(ctx, client.ObjectKey{Name: namespace}, &ns)
 		if err == nil && ns.DeletionTimestamp == nil {

@@ -13,6 +13,9 @@ import (
 	"github.com/tidelock/tidelock/test/env"
 )
 
+// files are contents by path, as env.Repo pushes them.
+type files = map[string]string
+
 func now() time.Time { return time.Now() }
 
 // proxyOnRecord is content once the Sync shows a proxy that is current.
@@ -20,7 +23,7 @@ func proxyOnRecord(d *daemon) func(context.Context) error {
 	return func(ctx context.Context) error {
 		s, err := d.sync(ctx)
 		if err == nil && (len(s.Proxies) != 1 || s.Proxies[0].State != "Current") {
-			err = errors.New(show(s))
+			err = errors.New(env.Show(s))
 		}
 		return err
 	}

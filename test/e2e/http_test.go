@@ -10,11 +10,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-
-	"github.com/tidelock/tidelock/api/v1alpha1"
 )
 
 // ask makes one request and returns what came back; redirects are not followed.
@@ -65,16 +60,4 @@ func spread(t *testing.T, n int, url string) map[string]int {
 	}
 	wg.Wait()
 	return counts
-}
-
-func scheme(t *testing.T) *runtime.Scheme {
-	t.Helper()
-	s := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
-	if err := v1alpha1.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

@@ -62,12 +62,12 @@ spec:
 // the repository leaves both.
 func TestPushReachesClusterAndEnvoy(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r, "--local-mocks")
 	ns, port := d.namespace, env.FreePort(t)
 	url := fmt.Sprintf("http://127.0.0.1:%d/who", port)
 
-	first := r.push(t, files{
+	first := r.Push(t, files{
 		"mocks.yaml":  answering(ns, "v1", "one") + "---\n" + answering(ns, "v2", "two"),
 		"routes.yaml": split(ns, 90, 10, port),
 		"plain.yaml":  configMap(ns, "settings", "1"),
@@ -81,30 +81,30 @@ func TestPushReachesClusterAndEnvoy(t *testing.T) {
 	wantData(t, d, "settings", "1")
 
 	d.envoy(t)
-	d.eventually(t, "the first answer", func(ctx context.Context) error {
+	d.Eventually(t, "the first answer", func(ctx context.Context) error {
 		_, err := get(ctx, url, whoHost)
 		return err
 	})
 	const n, tolerance = 10_000, 0.02
 	wantShare(t, spread(t, n, url), "two", 0.10, tolerance)
 
-	second := r.push(t, files{"routes.yaml": split(ns, 50, 50, port), "plain.yaml": configMap(ns, "settings", "2")})
+	second := r.Push(t, files{"routes.yaml": split(ns, 50, 50, port), "plain.yaml": configMap(ns, "settings", "2")})
 	d.settled(t, second)
 	wantData(t, d, "settings", "2")
 	wantShare(t, spread(t, n, url), "two", 0.50, tolerance)
 
-	third := r.push(t, files{"routes.yaml": split(ns, 0, 100, port), "mocks.yaml": answering(ns, "v1", "one") + "---\n" +
+	third := r.Push(t, files{"routes.yaml": split(ns, 0, 100, port), "mocks.yaml": answering(ns, "v1", "one") + "---\n" +
 		answering(ns, "v2", "second")})
 	d.settled(t, third)
 	wantShare(t, spread(t, 1000, url), "second", 1, 0)
 
-	last := r.push(t, files{"plain.yaml": ""})
+	last := r.Push(t, files{"plain.yaml": ""})
 	d.settled(t, last)
 	var cm corev1.ConfigMap
 	if err := d.client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "settings"}, &cm); !apierrors.IsNotFound(err) {
 		t.Errorf("a ConfigMap that left the repository: got %v, want not found", err)
 	}
-	d.stop(t)
+	d.Stop(t)
 }
 
 func wantData(t *testing.T, d *daemon, name, v string) {
@@ -135,12 +135,12 @@ func wantShare(t *testing.T, counts map[string]int, answer string, want, toleran
 // The example that the README shows is what the daemon takes, and its statuses say so.
 func TestExampleRepositoryGoesLive(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
-	if err := os.CopyFS(r.work, os.DirFS(path(env.Root(t), "examples", "repo"))); err != nil {
+	r := env.NewRepo(t)
+	if err := os.CopyFS(r.Work, os.DirFS(path(env.Root(t), "examples", "repo"))); err != nil {
 		t.Fatal(err)
 	}
 	d := newDaemon(t, r, "--local-mocks", "--path", "overlays/production")
-	commit := r.push(t, files{"overlays/production/kustomization.yaml": `apiVersion: kustomize.config.k8s.io/v1beta1
+	commit := r.Push(t, files{"overlays/production/kustomization.yaml": `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: ` + d.namespace + `
 resources: [../../base]
@@ -151,7 +151,7 @@ resources: [../../base]
 		t.Errorf("counts: %+v", s.Counts)
 	}
 	var split v1alpha1.TrafficSplit
-	d.eventually(t, "the split's status", func(ctx context.Context) error {
+	d.Eventually(t, "the split's status", func(ctx context.Context) error {
 		err := d.client.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: "catalog"}, &split)
 		if err == nil && split.Status.Phase != v1alpha1.PhaseLive {
 			err = fmt.Errorf("phase %q: %s", split.Status.Phase, split.Status.Message)
@@ -169,10 +169,10 @@ resources: [../../base]
 // A route to a Service that the cluster does not have answers 503 and says why; others go on.
 func TestRouteToAMissingServiceSaysSo(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r)
 	port := env.FreePort(t)
-	commit := r.push(t, files{"route.yaml": fmt.Sprintf(`apiVersion: tidelock.dev/v1alpha1
+	commit := r.Push(t, files{"route.yaml": fmt.Sprintf(`apiVersion: tidelock.dev/v1alpha1
 kind: ProxyRoute
 metadata: {name: web, namespace: %s}
 spec:
@@ -187,7 +187,7 @@ spec:
 	d.settled(t, commit)
 	d.envoy(t)
 	base := fmt.Sprintf("http://127.0.0.1:%d", port)
-	d.eventually(t, "the good route", func(ctx context.Context) error {
+	d.Eventually(t, "the good route", func(ctx context.Context) error {
 		_, err := get(ctx, base+"/fine", "any.example.com")
 		return err
 	})
@@ -196,7 +196,7 @@ spec:
 		t.Errorf("the route to a missing Service: %d %q %v, want 503 that names it", status, body, err)
 	}
 	var route v1alpha1.ProxyRoute
-	d.eventually(t, "the route's status", func(ctx context.Context) error {
+	d.Eventually(t, "the route's status", func(ctx context.Context) error {
 		err := d.client.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: "web"}, &route)
 		if err == nil && !strings.Contains(route.Status.Message, "ghost") {
 			err = errors.New("message " + route.Status.Message)

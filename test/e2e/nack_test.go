@@ -19,7 +19,7 @@ import (
 // next good commit heals it.
 func TestWhatAProxyRefusesIsTold(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r)
 	port, other := env.FreePort(t), env.FreePort(t)
 	route := func(name string, port int, accessLog, body string) string {
@@ -32,18 +32,18 @@ spec:
   - directResponse: {status: 200, body: %s}
 `, name, d.namespace, name, port, accessLog, body)
 	}
-	d.settledAfterStart(t, r.push(t, files{"good.yaml": route("good", port, "", "fine")}))
+	d.settledAfterStart(t, r.Push(t, files{"good.yaml": route("good", port, "", "fine")}))
 	d.envoy(t)
 	answers := func(ctx context.Context) error {
 		_, err := get(ctx, fmt.Sprintf("http://127.0.0.1:%d/", port), "any.example.com")
 		return err
 	}
-	d.eventually(t, "the good route", answers)
+	d.Eventually(t, "the good route", answers)
 
-	r.push(t, files{"bad.yaml": route("bad", other, ", accessLog: {path: /no-such-folder/log}", "never")})
+	r.Push(t, files{"bad.yaml": route("bad", other, ", accessLog: {path: /no-such-folder/log}", "never")})
 	d.message(t, "no-such-folder")
 	var bad v1alpha1.ProxyRoute
-	d.eventually(t, "the refused route's status", func(ctx context.Context) error {
+	d.Eventually(t, "the refused route's status", func(ctx context.Context) error {
 		err := d.client.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: "bad"}, &bad)
 		if err == nil && (bad.Status.Phase != v1alpha1.PhaseFailed || !strings.Contains(bad.Status.Message, "no-such-folder") ||
 			!strings.Contains(bad.Status.Message, "bad.yaml:1")) {
@@ -55,8 +55,8 @@ spec:
 		t.Errorf("the good route during the refusal: %v", err)
 	}
 
-	d.settled(t, r.push(t, files{"bad.yaml": route("bad", other, "", "mended")}))
-	d.eventually(t, "the mended route", func(ctx context.Context) error {
+	d.settled(t, r.Push(t, files{"bad.yaml": route("bad", other, "", "mended")}))
+	d.Eventually(t, "the mended route", func(ctx context.Context) error {
 		_, err := get(ctx, fmt.Sprintf("http://127.0.0.1:%d/", other), "any.example.com")
 		return err
 	})

@@ -13,12 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
+	"github.com/tidelock/tidelock/test/env"
 )
 
 // A script and a person can ask where an instance stands, without the daemon's help.
 func TestStatusSaysWhereAnInstanceStands(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r)
 	status := func(args ...string) (string, string, int) {
 		t.Helper()
@@ -27,7 +28,7 @@ func TestStatusSaysWhereAnInstanceStands(t *testing.T) {
 	if _, stderr, code := status("--name", d.name); code != 2 || !strings.Contains(stderr, "tidelock:") {
 		t.Errorf("an instance that is not there: exit code %d, %s", code, stderr)
 	}
-	commit := r.push(t, files{"a.yaml": configMap(d.namespace, "a", "1"), "b.yaml": configMap(d.namespace, "b", "1")})
+	commit := r.Push(t, files{"a.yaml": configMap(d.namespace, "a", "1"), "b.yaml": configMap(d.namespace, "b", "1")})
 	d.settledAfterStart(t, commit)
 	text, stderr, code := status()
 	if code != 0 || stderr != "" {
@@ -42,10 +43,10 @@ func TestStatusSaysWhereAnInstanceStands(t *testing.T) {
 		t.Errorf("colours in a pipe:\n%q", text)
 	}
 
-	refused := r.push(t, files{"bad.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad Name}\n"})
+	refused := r.Push(t, files{"bad.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad Name}\n"})
 	d.rejected(t, refused)
 	text, stderr, code = status()
-	if code != 1 || stderr != "" || !strings.Contains(text, "rejected "+refused[:7]+" change bad.yaml\n  bad.yaml:1: ") {
+	if code != 1 || stderr != "" || !strings.Contains(text, "rejected "+refused[:7]+" change bad.yaml\n  bad.yaml:3: ") {
 		t.Errorf("a refused commit: exit code %d, %s\n%s", code, stderr, text)
 	}
 	out, _, code := status("--name", d.name, "-o", "json")
@@ -75,9 +76,9 @@ func TestStatusSaysWhereAnInstanceStands(t *testing.T) {
 // What Prometheus scrapes keeps to its conventions, and moves with what happens.
 func TestMetricsOfADaemon(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r)
-	d.settledAfterStart(t, r.push(t, files{"a.yaml": configMap(d.namespace, "a", "1")}))
+	d.settledAfterStart(t, r.Push(t, files{"a.yaml": configMap(d.namespace, "a", "1")}))
 	d.envoy(t)
 	scrape := func(ctx context.Context) (string, error) {
 		return get(ctx, fmt.Sprintf("http://127.0.0.1:%d/metrics", d.webPort), "")
@@ -89,7 +90,7 @@ func TestMetricsOfADaemon(t *testing.T) {
 		`tidelock_api_requests_total{code="201",dry_run="false",verb="apply"} `, `tidelock_pass_step_duration_seconds_count{step="apply"} `,
 		"tidelock_drift_corrections_total 0", `tidelock_schedule_firings_total{outcome="succeeded"} 0`, "tidelock_schedule_misses_total 0", "go_goroutines ", "process_resident_memory_bytes ",
 	} {
-		d.eventually(t, want, func(ctx context.Context) error {
+		d.Eventually(t, want, func(ctx context.Context) error {
 			page, err := scrape(ctx)
 			if err == nil && !strings.Contains(page, "\n"+want) {
 				err = fmt.Errorf("not in\n%s", page)
@@ -108,14 +109,14 @@ func TestMetricsOfADaemon(t *testing.T) {
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
-	for _, name := range []string{d.name, d.namespace, "edge-1", r.bare} {
+	for _, name := range []string{d.name, d.namespace, "edge-1", r.Bare} {
 		if strings.Contains(page, name) {
 			t.Errorf("%q is a label: proxies, repositories and namespaces are without number", name)
 		}
 	}
 
-	r.push(t, files{"bad.yaml": "a: ["})
-	d.eventually(t, "the refusal to be counted", func(ctx context.Context) error {
+	r.Push(t, files{"bad.yaml": "a: ["})
+	d.Eventually(t, "the refusal to be counted", func(ctx context.Context) error {
 		page, err := scrape(ctx)
 		if err == nil && (!strings.Contains(page, "\ntidelock_rejected_commit 1") || !strings.Contains(page, `verdict="rejected"} 1`)) {
 			err = fmt.Errorf("not in\n%s", page)

@@ -106,9 +106,9 @@ spec:
 // step moves the weights, and drift correction puts a foreign change back to the step, not to the file.
 func TestOutputsAreTakenByTheirOwnDefinitions(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r)
-	first := r.push(t, files{"split.yaml": outputs(d.namespace, "")})
+	first := r.Push(t, files{"split.yaml": outputs(d.namespace, "")})
 	d.start(t)
 	if text := d.rejected(t, first); !strings.Contains(text, "VirtualService") {
 		t.Errorf("without the definitions: %s", text)
@@ -120,7 +120,7 @@ func TestOutputsAreTakenByTheirOwnDefinitions(t *testing.T) {
 
 	begins := time.Now().Add(8 * time.Second)
 	steps := fmt.Sprintf("  steps: [{at: %q, weights: {v1: 90, v2: 10}}]\n", begins.Format(time.RFC3339Nano))
-	d.settled(t, r.push(t, files{"split.yaml": outputs(d.namespace, steps)}))
+	d.settled(t, r.Push(t, files{"split.yaml": outputs(d.namespace, steps)}))
 	vs := d.weighted(t, "networking.istio.io", "VirtualService", "100 0")
 	d.weighted(t, "gateway.networking.k8s.io", "HTTPRoute", "100 0")
 	var rules unstructured.UnstructuredList
@@ -144,7 +144,7 @@ func TestOutputsAreTakenByTheirOwnDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.weighted(t, "networking.istio.io", "VirtualService", "90 10")
-	d.stop(t)
+	d.Stop(t)
 }
 
 func version(t *testing.T, u unstructured.Unstructured) uint64 {
@@ -160,7 +160,7 @@ func version(t *testing.T, u unstructured.Unstructured) uint64 {
 func (d *daemon) weighted(t *testing.T, group, kind, want string) unstructured.Unstructured {
 	t.Helper()
 	u := unstructured.Unstructured{}
-	d.eventually(t, kind+" to have the weights "+want, func(ctx context.Context) error {
+	d.Eventually(t, kind+" to have the weights "+want, func(ctx context.Context) error {
 		u.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind})
 		if err := d.client.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: "who"}, &u); err != nil {
 			return err

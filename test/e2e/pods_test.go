@@ -38,10 +38,10 @@ spec:
 func TestChangedMockRollsWithoutALostRequest(t *testing.T) {
 	t.Parallel()
 	node := env.Node(t)
-	r := newRepo(t, nil)
-	d := daemonOn(t, node.ControlPlane, node.Namespace(t), r.bare)
+	r := env.NewRepo(t)
+	d := daemonOn(t, node.ControlPlane, node.Namespace(t), r.Bare)
 	port := env.FreePort(t)
-	commit := r.push(t, files{"mock.yaml": answering(d.namespace, "who", "first"), "route.yaml": mockRoute(d.namespace, "who", port)})
+	commit := r.Push(t, files{"mock.yaml": answering(d.namespace, "who", "first"), "route.yaml": mockRoute(d.namespace, "who", port)})
 	d.start(t)
 	d.settled(t, commit)
 	proxy := d.envoy(t)
@@ -55,7 +55,7 @@ func TestChangedMockRollsWithoutALostRequest(t *testing.T) {
 	load := startLoad(t, url)
 	last := pod.Name
 	for _, answer := range []string{"second", "third"} {
-		commit := r.push(t, files{"mock.yaml": answering(d.namespace, "who", answer)})
+		commit := r.Push(t, files{"mock.yaml": answering(d.namespace, "who", answer)})
 		d.settled(t, commit)
 		d.answers(t, url, answer)
 		// Until the old pod has gone: the requests that it drops on its way out count too.
@@ -78,7 +78,7 @@ func TestChangedMockRollsWithoutALostRequest(t *testing.T) {
 // answers waits until an answer contains a text.
 func (d *daemon) answers(t *testing.T, url, want string) {
 	t.Helper()
-	d.eventually(t, fmt.Sprintf("the answer %q", want), func(ctx context.Context) error {
+	d.Eventually(t, fmt.Sprintf("the answer %q", want), func(ctx context.Context) error {
 		body, err := get(ctx, url, whoHost)
 		if err == nil && !strings.Contains(body, want) {
 			err = errors.New("the answer is " + body)
@@ -91,7 +91,7 @@ func (d *daemon) answers(t *testing.T, url, want string) {
 func (d *daemon) onlyPod(t *testing.T, mock string) corev1.Pod {
 	t.Helper()
 	var pods corev1.PodList
-	d.eventually(t, "one pod of "+mock, func(ctx context.Context) error {
+	d.Eventually(t, "one pod of "+mock, func(ctx context.Context) error {
 		err := d.client.List(ctx, &pods, client.InNamespace(d.namespace), client.MatchingLabels{"app.kubernetes.io/name": mock})
 		if err == nil && len(pods.Items) != 1 {
 			err = fmt.Errorf("there are %d pods", len(pods.Items))

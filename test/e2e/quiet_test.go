@@ -89,7 +89,7 @@ func (c *counter) kubeconfig(t *testing.T) string {
 // No change, no work: passes over an unchanged repository make no request to the API server and send nothing to a proxy.
 func TestNothingToDoCostsNothing(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r, "--local-mocks")
 	c := newCounter(t, env.Cluster(t).Config())
 	d.kubeconfig = c.kubeconfig(t)
@@ -99,24 +99,24 @@ func TestNothingToDoCostsNothing(t *testing.T) {
 	for i := range 20 {
 		changes[fmt.Sprintf("%d.yaml", i)] = configMap(d.namespace, fmt.Sprintf("object-%d", i), "1")
 	}
-	d.settledAfterStart(t, r.push(t, changes))
+	d.settledAfterStart(t, r.Push(t, changes))
 	e := d.envoy(t)
-	d.settled(t, r.git(t, "rev-parse", "HEAD"))
-	d.eventually(t, "Envoy to be on record", proxyOnRecord(d))
+	d.settled(t, r.Git(t, "rev-parse", "HEAD"))
+	d.Eventually(t, "Envoy to be on record", proxyOnRecord(d))
 	c.take()
 	before := updates(t, e)
 
 	// Each touch of a ref starts a pass, and a pass over the same commit has nothing to do.
 	const passes = 20
 	for range passes {
-		r.git(t, "push", "-q", "-f", "origin", "HEAD:refs/heads/main", "HEAD:refs/heads/other")
-		r.git(t, "push", "-q", "origin", ":refs/heads/other")
+		r.Git(t, "push", "-q", "-f", "origin", "HEAD:refs/heads/main", "HEAD:refs/heads/other")
+		r.Git(t, "push", "-q", "origin", ":refs/heads/other")
 	}
-	if err := os.Chtimes(filepath.Join(r.bare, "HEAD"), now(), now()); err != nil {
+	if err := os.Chtimes(filepath.Join(r.Bare, "HEAD"), now(), now()); err != nil {
 		t.Fatal(err)
 	}
 	// A commit that changes nothing which is declared is accepted and applied without a write to any object.
-	empty := r.push(t, files{"README.md": "words"})
+	empty := r.Push(t, files{"README.md": "words"})
 	d.settled(t, empty)
 	for _, request := range c.take() {
 		if !strings.Contains(request, "/syncs/") && !strings.Contains(request, "/events") {

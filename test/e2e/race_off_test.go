@@ -2,4 +2,4 @@
 
 package e2e
 
-const raceEnabled = false
+func raceFlags() []string { return nil }

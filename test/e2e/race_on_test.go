@@ -2,5 +2,5 @@
 
 package e2e
 
-// raceEnabled has the daemon under test built with the race detector, as the tests are.
-const raceEnabled = true
+// raceFlags has the daemon under test built with the race detector, as the tests are.
+func raceFlags() []string { return []string{"-race"} }

@@ -10,16 +10,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidelock/tidelock/test/env"
 )
 
 // A commit that is wrong anywhere is refused whole: the errors name file, line and field, nothing of it is applied, nothing
 // is pruned, and the next good commit goes through. Also over a restart of the daemon.
 func TestWrongCommitChangesNothing(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r)
 	ns := d.namespace
-	good := r.push(t, files{"keep.yaml": configMap(ns, "keep", "1")})
+	good := r.Push(t, files{"keep.yaml": configMap(ns, "keep", "1")})
 	d.start(t)
 	d.settled(t, good)
 
@@ -72,7 +74,7 @@ spec:
 		// Not in parallel: each wrong commit follows the one before.
 		bad := files{"keep.yaml": "", "new.yaml": configMap(ns, "new", "1")}
 		maps.Copy(bad, test.change)
-		text := d.rejected(t, r.push(t, bad))
+		text := d.rejected(t, r.Push(t, bad))
 		for _, want := range test.want {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: the error does not name %q:\n%s", test.name, want, text)
@@ -80,19 +82,19 @@ spec:
 		}
 		wantData(t, d, "keep", "1")
 		wantAbsent(t, d, "new")
-		r.git(t, "reset", "-q", "--hard", good)
-		r.git(t, "push", "-q", "-f", "origin", "HEAD:main")
+		r.Git(t, "reset", "-q", "--hard", good)
+		r.Git(t, "push", "-q", "-f", "origin", "HEAD:main")
 		d.settled(t, good)
 	}
 
-	bad := r.push(t, files{"keep.yaml": "", "bad.yaml": "a: [\n"})
+	bad := r.Push(t, files{"keep.yaml": "", "bad.yaml": "a: [\n"})
 	d.rejected(t, bad)
-	d.stop(t)
+	d.Stop(t)
 	d.start(t)
 	d.rejected(t, bad)
 	wantData(t, d, "keep", "1")
 
-	mended := r.push(t, files{"bad.yaml": configMap(ns, "mended", "1")})
+	mended := r.Push(t, files{"bad.yaml": configMap(ns, "mended", "1")})
 	d.settled(t, mended)
 	wantData(t, d, "mended", "1")
 	wantAbsent(t, d, "keep")
@@ -112,30 +114,31 @@ func TestRepositoryThatCannotBeFollowed(t *testing.T) {
 	t.Parallel()
 	t.Run("empty", func(t *testing.T) {
 		t.Parallel()
-		r := newRepo(t, nil)
+		r := env.NewRepo(t)
 		d := newDaemon(t, r)
 		d.start(t)
 		d.message(t, "empty")
-		d.settled(t, r.push(t, files{"a.yaml": configMap(d.namespace, "a", "1")}))
+		d.settled(t, r.Push(t, files{"a.yaml": configMap(d.namespace, "a", "1")}))
 	})
 	t.Run("unknown ref", func(t *testing.T) {
 		t.Parallel()
-		r := newRepo(t, files{"a.yaml": configMap("default", "never", "1")})
+		r := env.NewRepo(t)
+		r.Push(t, files{"a.yaml": configMap("default", "never", "1")})
 		d := newDaemon(t, r, "--ref", "nope")
 		d.start(t)
 		d.message(t, "nope")
 	})
 	t.Run("gone after a good commit", func(t *testing.T) {
 		t.Parallel()
-		r := newRepo(t, nil)
+		r := env.NewRepo(t)
 		d := newDaemon(t, r, "--ref", "main")
-		good := r.push(t, files{"a.yaml": configMap(d.namespace, "a", "1")})
+		good := r.Push(t, files{"a.yaml": configMap(d.namespace, "a", "1")})
 		d.start(t)
 		d.settled(t, good)
-		r.git(t, "push", "-q", "origin", "HEAD:other", ":main")
+		r.Git(t, "push", "-q", "origin", "HEAD:other", ":main")
 		d.message(t, "main")
 		wantData(t, d, "a", "1")
-		r.git(t, "push", "-q", "origin", "HEAD:main")
+		r.Git(t, "push", "-q", "origin", "HEAD:main")
 		d.settled(t, good)
 	})
 }

@@ -16,13 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
+	"github.com/tidelock/tidelock/test/env"
 )
 
 // Runs of a cron expression meet the one before by the At's policy, and make room by its limits. What a node would say
 // of a run is said by the test.
 func TestRunsOfACronExpressionMeetAndMakeRoom(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r)
 	d.env = []string{"TZ=America/New_York"} // nothing depends on it
 	at := func(name, more string) string {
@@ -33,7 +34,7 @@ func TestRunsOfACronExpressionMeetAndMakeRoom(t *testing.T) {
 	for until := time.Until(now().Truncate(time.Minute).Add(time.Minute)); until < 10*time.Second; until += time.Minute {
 		<-time.After(until) // the commit must be in before the first minute
 	}
-	r.push(t, files{"at.yaml": at("forbid", "concurrencyPolicy: Forbid") + at("replace", "concurrencyPolicy: Replace") +
+	r.Push(t, files{"at.yaml": at("forbid", "concurrencyPolicy: Forbid") + at("replace", "concurrencyPolicy: Replace") +
 		at("allow", "successfulJobsHistoryLimit: 0")})
 	first := map[string]batchv1.Job{}
 	for _, name := range []string{"forbid", "replace", "allow"} {
@@ -41,12 +42,12 @@ func TestRunsOfACronExpressionMeetAndMakeRoom(t *testing.T) {
 	}
 	end := first["allow"]
 	d.succeed(t, &end)
-	d.eventually(t, "the finished run to make room", func(ctx context.Context) error {
+	d.Eventually(t, "the finished run to make room", func(ctx context.Context) error {
 		return d.absent(ctx, &end)
 	})
 	status := func(name string, want func(v1alpha1.AtStatus) bool) {
 		t.Helper()
-		d.eventually(t, "the status of "+name, func(ctx context.Context) error {
+		d.Eventually(t, "the status of "+name, func(ctx context.Context) error {
 			var got v1alpha1.At
 			if err := d.client.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: name}, &got); err != nil || !want(got.Status) {
 				return fmt.Errorf("it is %+v, or %w", got.Status, err)
@@ -58,7 +59,7 @@ func TestRunsOfACronExpressionMeetAndMakeRoom(t *testing.T) {
 	<-time.After(time.Until(now().Truncate(time.Minute).Add(time.Minute)))
 	status("forbid", func(s v1alpha1.AtStatus) bool { return s.LastMissed != nil && s.LastMissed.Count == 1 && s.Active == 1 })
 	old := first["replace"]
-	d.eventually(t, "the run before to be replaced", func(ctx context.Context) error { return d.absent(ctx, &old) })
+	d.Eventually(t, "the run before to be replaced", func(ctx context.Context) error { return d.absent(ctx, &old) })
 	if runs := d.runsOf(t, "replace", 1); runs[0].UID == old.UID {
 		t.Error("the run before is there")
 	}
@@ -71,7 +72,7 @@ func TestRunsOfACronExpressionMeetAndMakeRoom(t *testing.T) {
 func (d *daemon) succeed(t *testing.T, job *batchv1.Job) {
 	t.Helper()
 	var pods corev1.PodList
-	d.eventually(t, "the pod of "+job.Name, func(ctx context.Context) error {
+	d.Eventually(t, "the pod of "+job.Name, func(ctx context.Context) error {
 		err := d.client.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.JobNameLabel: job.Name})
 		if err == nil && len(pods.Items) != 1 {
 			err = fmt.Errorf("there are %d", len(pods.Items))
@@ -88,7 +89,7 @@ func (d *daemon) succeed(t *testing.T, job *batchv1.Job) {
 func (d *daemon) runsOf(t *testing.T, at string, n int) []batchv1.Job {
 	t.Helper()
 	var list batchv1.JobList
-	d.eventually(t, fmt.Sprintf("%d runs of %s", n, at), func(ctx context.Context) error {
+	d.Eventually(t, fmt.Sprintf("%d runs of %s", n, at), func(ctx context.Context) error {
 		err := d.client.List(ctx, &list, client.InNamespace(d.namespace), client.MatchingLabels{v1alpha1.LabelName: at})
 		if err != nil {
 			return err

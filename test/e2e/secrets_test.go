@@ -23,10 +23,10 @@ import (
 // Sync, a metric, nor in what the commands show.
 func TestNoSecretLeavesTheDaemon(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r)
 	ns := d.namespace
-	r.push(t, files{"keep.yaml": configMap(ns, "keep", "1")})
+	r.Push(t, files{"keep.yaml": configMap(ns, "keep", "1")})
 	d.start(t)
 
 	var secrets []string
@@ -71,10 +71,10 @@ func TestNoSecretLeavesTheDaemon(t *testing.T) {
 		for file, text := range content {
 			change[file] = strings.ReplaceAll(text, "SECRET", value)
 		}
-		commit := r.push(t, change)
+		commit := r.Push(t, change)
 		d.looked(t, name, commit)
 		scan(t, name, d, secrets)
-		r.git(t, "rm", "-q", "-r", "--ignore-unmatch", "s.yaml", "a.yaml", "g")
+		r.Git(t, "rm", "-q", "-r", "--ignore-unmatch", "s.yaml", "a.yaml", "g")
 	}
 
 	password := fresh()
@@ -87,10 +87,10 @@ func TestNoSecretLeavesTheDaemon(t *testing.T) {
 // looked waits until a commit is live or refused.
 func (d *daemon) looked(t *testing.T, what, commit string) {
 	t.Helper()
-	d.eventually(t, "the commit of "+what+" to be judged", func(ctx context.Context) error {
+	d.Eventually(t, "the commit of "+what+" to be judged", func(ctx context.Context) error {
 		s, err := d.sync(ctx)
 		if err == nil && s.Commit != commit && (s.Rejected == nil || s.Rejected.Commit != commit) {
-			err = errors.New(show(s))
+			err = errors.New(env.Show(s))
 		}
 		return err
 	})
@@ -99,12 +99,12 @@ func (d *daemon) looked(t *testing.T, what, commit string) {
 // scan looks for secrets in all that a daemon lets out.
 func scan(t *testing.T, when string, d *daemon, secrets []string) {
 	t.Helper()
-	out := map[string]string{"log": d.log.String()}
+	out := map[string]string{"log": d.Log.String()}
 	s, err := d.sync(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	out["sync"] = show(s)
+	out["sync"] = env.Show(s)
 	var events eventsv1.EventList
 	if err := d.client.List(t.Context(), &events, client.InNamespace(d.namespace)); err != nil {
 		t.Fatal(err)

@@ -35,21 +35,21 @@ func stepping(ns string, port int, first, second time.Time) string {
 // Envoy follows the clock: no push, no request lost, and a restart between the steps changes nothing.
 func TestWeightsStepAtTheirInstant(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
+	r := env.NewRepo(t)
 	d := newDaemon(t, r, "--local-mocks")
 	ns, port := d.namespace, env.FreePort(t)
 	url := fmt.Sprintf("http://127.0.0.1:%d/who", port)
 	mocks := answering(ns, "v1", "one") + "---\n" + answering(ns, "v2", "two")
 	d.begin(t, r, files{"mocks.yaml": mocks, "routes.yaml": split(ns, 100, 0, port)})
 	d.envoy(t)
-	d.eventually(t, "the first answer", func(ctx context.Context) error {
+	d.Eventually(t, "the first answer", func(ctx context.Context) error {
 		_, err := get(ctx, url, whoHost)
 		return err
 	})
 
 	first := time.Now().Add(4 * time.Second).Truncate(time.Millisecond)
 	second := first.Add(1500 * time.Millisecond)
-	commit := r.push(t, files{"routes.yaml": stepping(ns, port, first, second)})
+	commit := r.Push(t, files{"routes.yaml": stepping(ns, port, first, second)})
 	d.settled(t, commit)
 	if !time.Now().Before(first) {
 		t.Fatal("the commit came in after the instant of its first step: this machine is too slow for this test")
@@ -64,10 +64,10 @@ func TestWeightsStepAtTheirInstant(t *testing.T) {
 	}
 	d.weights(t, "v1=100 v2=0")
 
-	d.kill(t)
+	d.Kill(t)
 	d.start(t)
 	d.settled(t, commit)
-	d.eventually(t, "the mocks of the new process", func(ctx context.Context) error { // they moved with it
+	d.Eventually(t, "the mocks of the new process", func(ctx context.Context) error { // they moved with it
 		body, err := get(ctx, url, whoHost)
 		if err == nil && !strings.Contains(body, "one") {
 			t.Errorf("after a restart: answered by %q", body)
@@ -75,13 +75,13 @@ func TestWeightsStepAtTheirInstant(t *testing.T) {
 		return err
 	})
 	d.weights(t, "v1=100 v2=0")
-	d.stop(t)
+	d.Stop(t)
 }
 
 // begin pushes the first commit, starts the daemon, and waits for it.
-func (d *daemon) begin(t *testing.T, r *repo, f files) {
+func (d *daemon) begin(t *testing.T, r *env.Repo, f files) {
 	t.Helper()
-	commit := r.push(t, f)
+	commit := r.Push(t, f)
 	d.start(t)
 	d.settled(t, commit)
 }
@@ -89,7 +89,7 @@ func (d *daemon) begin(t *testing.T, r *repo, f files) {
 // weights waits until the status of the split of who shows them.
 func (d *daemon) weights(t *testing.T, want string) {
 	t.Helper()
-	d.eventually(t, "the weights in the split's status", func(ctx context.Context) error {
+	d.Eventually(t, "the weights in the split's status", func(ctx context.Context) error {
 		var s v1alpha1.TrafficSplit
 		err := d.client.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: "who"}, &s)
 		if err == nil && s.Status.Weights != want {

@@ -16,14 +16,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tidelock/tidelock/test/env"
 )
 
 // A remote over HTTP that is polled once an hour is followed at once when its forge tells of a push; an event that is not
 // signed is refused.
 func TestPushEventIsFollowedAtOnce(t *testing.T) {
 	t.Parallel()
-	r := newRepo(t, nil)
-	srv := httptest.NewServer(gitBackend(t, filepath.Dir(r.bare)))
+	r := env.NewRepo(t)
+	srv := httptest.NewServer(gitBackend(t, filepath.Dir(r.Bare)))
 	t.Cleanup(srv.Close)
 	d := newDaemon(t, r)
 	d.repo = srv.URL + "/origin.git"
@@ -32,9 +34,9 @@ func TestPushEventIsFollowedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.extra = []string{"--webhook-secret-file", secret, "--ref", "main", "--interval", "1h"}
-	d.settledAfterStart(t, r.push(t, files{"a.yaml": configMap(d.namespace, "a", "1")}))
+	d.settledAfterStart(t, r.Push(t, files{"a.yaml": configMap(d.namespace, "a", "1")}))
 
-	commit := r.push(t, files{"a.yaml": configMap(d.namespace, "a", "2")})
+	commit := r.Push(t, files{"a.yaml": configMap(d.namespace, "a", "2")})
 	body := `{"ref":"refs/heads/main","after":"` + commit + `"}`
 	if status := d.tell(t, body, "sha256=00"); status != http.StatusUnauthorized {
 		t.Errorf("an event with a wrong signature: status %d, want 401", status)

@@ -2,14 +2,11 @@ package env
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -23,12 +20,10 @@ const (
 
 // Envoy is a running proxy.
 type Envoy struct {
+	*Process
+
 	// Admin is the URL of the admin interface, without a path.
 	Admin string
-
-	cmd  *exec.Cmd
-	log  string
-	done chan struct{}
 }
 
 // EnvoyBinary returns the path of a real Envoy.
@@ -55,41 +50,23 @@ func StartEnvoy(tb testing.TB, bootstrap []byte) *Envoy {
 	if err := os.WriteFile(config, bootstrap, 0o600); err != nil {
 		tb.Fatalf("write Envoy's bootstrap: %v", err)
 	}
-	e := &Envoy{log: filepath.Join(dir, "envoy.log"), done: make(chan struct{})}
-	ctx, exited := context.WithCancel(context.WithoutCancel(tb.Context()))
-	e.cmd = exec.CommandContext(ctx, EnvoyBinary(tb), "--config-path", config, "--config-yaml", anyAdmin,
-		"--admin-address-path", address, "--log-path", e.log, "--concurrency", "1",
-		// No shared memory, so that any number of them run side by side.
-		"--disable-hot-restart")
-	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := e.cmd.Start(); err != nil {
-		exited()
-		tb.Fatalf("start Envoy: %v", err)
-	}
-	go func() {
-		_ = e.cmd.Wait()
-		exited()
-		close(e.done)
-	}()
-	tb.Cleanup(func() { e.stop(tb) })
-	if e.Admin, err = adminURL(ctx, address); err != nil {
-		tb.Fatalf("start Envoy: %v", err)
-	}
-	return e
-}
-
-// adminURL waits for the file in which Envoy says where its admin interface listens.
-func adminURL(ctx context.Context, path string) (string, error) {
-	var url string
-	err := poll(ctx, envoyTimeout, func(context.Context) error {
-		address, err := os.ReadFile(path)
-		if err == nil && len(address) == 0 {
+	// No shared memory, so that any number of them run side by side.
+	e := &Envoy{Process: StartProcess(tb, nil, EnvoyBinary(tb), "--config-path", config, "--config-yaml", anyAdmin,
+		"--admin-address-path", address, "--concurrency", "1", "--disable-hot-restart")}
+	tb.Cleanup(func() {
+		if err := os.WriteFile(filepath.Join(dir, "envoy.log"), []byte(e.Log.String()), 0o600); err != nil {
+			tb.Errorf("keep Envoy's log: %v", err)
+		}
+	})
+	e.Eventually(tb, "Envoy to say where its admin interface listens", func(context.Context) error {
+		listens, err := os.ReadFile(address)
+		if err == nil && len(listens) == 0 {
 			err = io.ErrUnexpectedEOF
 		}
-		url = "http://" + string(address)
+		e.Admin = "http://" + string(listens)
 		return err
 	})
-	return url, err
+	return e
 }
 
 // Get returns the answer of the admin interface to a path such as "/config_dump"; other than 200 fails the test.
@@ -105,13 +82,10 @@ func (e *Envoy) Get(tb testing.TB, path string) []byte {
 // WaitReady returns when Envoy is live: it has its first configuration from every source and listens.
 func (e *Envoy) WaitReady(tb testing.TB) {
 	tb.Helper()
-	err := poll(tb.Context(), envoyTimeout, func(ctx context.Context) error {
+	e.Eventually(tb, "Envoy to be live", func(ctx context.Context) error {
 		_, err := e.get(ctx, "/ready")
 		return err
 	})
-	if err != nil {
-		tb.Fatalf("wait for Envoy to be live: %v", err)
-	}
 }
 
 func (e *Envoy) get(ctx context.Context, path string) ([]byte, error) {
@@ -133,41 +107,4 @@ func (e *Envoy) get(ctx context.Context, path string) ([]byte, error) {
 		return nil, fmt.Errorf("ask Envoy for %s: %s: %.200s", path, res.Status, body)
 	}
 	return body, nil
-}
-
-// Kill ends the proxy as SIGKILL does and returns when it has gone.
-func (e *Envoy) Kill(tb testing.TB) {
-	tb.Helper()
-	if err := e.cmd.Process.Kill(); err != nil {
-		tb.Fatalf("kill Envoy: %v", err)
-	}
-	<-e.done
-}
-
-// Pause holds the proxy: its connections stay open, and nothing answers until Resume.
-func (e *Envoy) Pause(tb testing.TB) {
-	tb.Helper()
-	if err := e.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		tb.Fatalf("pause Envoy: %v", err)
-	}
-}
-
-// Resume ends a Pause.
-func (e *Envoy) Resume(tb testing.TB) {
-	tb.Helper()
-	if err := e.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		tb.Fatalf("resume Envoy: %v", err)
-	}
-}
-
-// stop ends the proxy without draining and shows its log where the test has failed.
-func (e *Envoy) stop(tb testing.TB) {
-	tb.Helper()
-	if err := e.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		tb.Errorf("stop Envoy: %v", err)
-	}
-	<-e.done
-	if tb.Failed() {
-		tb.Logf("the end of Envoy's log:\n%s", tail(e.log))
-	}
 }

@@ -132,7 +132,7 @@ func roundabout(w http.ResponseWriter, req *http.Request, _ http.Handler) {
 func TestGitServerMayFail(t *testing.T) {
 	t.Parallel()
 	x := prepare(t)
-	g := serveGit(t, x.repo.bare)
+	g := serveGit(t, x.repo.Bare)
 	x.set("--repo", g.URL+"/origin.git")
 	x.undisturbed(t)
 	ways := []struct {
@@ -177,7 +177,7 @@ func (d *daemon) drift(t *testing.T) {
 	if err := d.client.Delete(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
-	d.eventually(t, "what was deleted to be back", func(ctx context.Context) error {
+	d.Eventually(t, "what was deleted to be back", func(ctx context.Context) error {
 		err := d.client.Get(ctx, client.ObjectKeyFromObject(cm), cm)
 		if err == nil && cm.DeletionTimestamp != nil {
 			err = errors.New("it is being deleted")

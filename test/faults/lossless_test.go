@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"slices"
 	"sync"
 	"testing"
@@ -38,7 +37,7 @@ func TestNoRequestIsLostInAPush(t *testing.T) {
 	d := daemonOn(t, env.Cluster(t), env.Cluster(t).Namespace(t))
 	at := newStage(t, d.name)
 	s := newScene(r)
-	commit := d.repo.push(t, s.manifests(at))
+	commit := d.repo.Push(t, map[string]string{"all.yaml": s.manifests(at)})
 	d.start(t)
 	d.settled(t, commit, nil)
 	d.envoy(t)
@@ -70,13 +69,13 @@ func TestNoRequestIsLostInAPush(t *testing.T) {
 			counts[done[len(done)-1]]++
 		}
 		l.push(s)
-		commit := d.repo.push(t, s.manifests(at))
+		commit := d.repo.Push(t, map[string]string{"all.yaml": s.manifests(at)})
 		if r.IntN(4) > 0 { // else the next one comes on its heels
 			d.settled(t, commit, nil)
 			l.expect(s)
 		}
 		if failures := l.failed(); len(failures) > 0 {
-			t.Fatalf("push %d, %q, of seed %d, lost requests: %v\nthe daemon's log:\n%s", pushes, done, seed, failures, d.log)
+			t.Fatalf("push %d, %q, of seed %d, lost requests: %v", pushes, done, seed, failures)
 		}
 	}
 }
@@ -84,15 +83,7 @@ func TestNoRequestIsLostInAPush(t *testing.T) {
 // envoy starts a real Envoy that this daemon serves.
 func (d *daemon) envoy(t *testing.T) *env.Envoy {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, "xds", "bootstrap", "--node", "edge-1", "--group", "edge",
-		"--xds-address", fmt.Sprintf("127.0.0.1:%d", d.xdsPort), "--admin-port", fmt.Sprint(env.FreePort(t)))
-	bootstrap, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := env.StartEnvoy(t, bootstrap)
-	e.WaitReady(t)
-	return e
+	return env.StartEdge(t, binary, d.xdsPort)
 }
 
 // newStage starts the servers behind services and addresses.

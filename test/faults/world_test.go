@@ -175,7 +175,7 @@ func (d *daemon) untouched(t *testing.T, list []client.Object) {
 func (d *daemon) same(t *testing.T, want world) world {
 	t.Helper()
 	var got world
-	d.eventually(t, "the same end state", func(ctx context.Context) error {
+	d.Eventually(t, "the same end state", func(ctx context.Context) error {
 		var err error
 		if got, err = d.world(ctx); err != nil {
 			return err

@@ -84,14 +84,14 @@ func (x *trial) check(t *testing.T, i int, commit string) {
 func (x *trial) push(t *testing.T, text string) string {
 	t.Helper()
 	x.pushed++
-	return x.repo.push(t, text+fmt.Sprintf(instant, x.name, x.pushed))
+	return x.repo.Push(t, map[string]string{"all.yaml": text + fmt.Sprintf(instant, x.name, x.pushed)})
 }
 
 // once waits for the Job of the newest instant, and fails where any fired again: each has one Job for ever, also where its
 // schedule left and came back.
 func (x *trial) once(t *testing.T) {
 	t.Helper()
-	x.eventually(t, "the newest instant to fire", func(ctx context.Context) error {
+	x.Eventually(t, "the newest instant to fire", func(ctx context.Context) error {
 		var list batchv1.JobList
 		if err := x.client.List(ctx, &list, client.InNamespace(x.name)); err != nil {
 			return err

@@ -3,11 +3,13 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -201,4 +203,39 @@ func TestAfterARestartASlowRepositoryKeepsNothingFromWhatWasAccepted(t *testing.
 	})
 	p.repo.hang(false)
 	p.ready(second)
+}
+
+func TestAStepThatCameWhileTheDaemonWasDownIsInForceAfterwards(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	p.service("blue", "192.0.2.1")
+	p.service("green", "192.0.2.2")
+	p.start()
+	p.ready(p.push(map[string]string{"shop.yaml": splitTo("shop", "", "blue", "green")}))
+	x := p.connect("edge", "edge-1")
+	x.subscribeAll()
+	x.ackAll(func() bool { return len(x.last) > 0 && p.sync().Status.LiveCommit["edge"] != "" })
+
+	begins := time.Now().Add(3 * time.Second)
+	steps := fmt.Sprintf("  steps: [{at: %q, weights: {blue: 0, green: 7}}]\n", begins.Format(time.RFC3339Nano))
+	commit := p.push(map[string]string{"shop.yaml": strings.TrimSuffix(splitTo("shop", "", "blue", "green"), "---\n") + steps})
+	p.ready(commit)
+	if !time.Now().Before(begins) {
+		t.Fatal("the commit came in after the instant of its step: this machine is too slow for this test")
+	}
+	p.stop()
+	<-time.After(time.Until(begins))
+	p.start()
+	again := p.connect("edge", "edge-1")
+	for _, typeURL := range []string{xds.TypeCluster, xds.TypeEndpoint, xds.TypeListener, xds.TypeRoute} {
+		again.resume(x, typeURL)
+	}
+	route := tables(t, again.next(xds.TypeRoute))[0].VirtualHosts[0].Routes[0].GetRoute()
+	got, want := map[string]uint32{}, map[string]uint32{p.ns + "/blue/8080": 0, p.ns + "/green/8080": 7}
+	for _, c := range route.GetWeightedClusters().GetClusters() {
+		got[c.Name] = c.Weight.GetValue()
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the first answer after the restart has the weights %v, want %v", got, want)
+	}
 }

@@ -28,8 +28,14 @@ func (rl ruler) newPath(at fieldPath, path string, prefix *string) {
 	if path != "" && !strings.HasPrefix(path, "/") {
 		rl.wrong(at.child("path"), `want a path that begins with "/"`)
 	}
+	if isUnsent(path) {
+		rl.wrong(at.child("path"), "%s", escapeHint(path))
+	}
 	if prefix == nil {
 		return
+	}
+	if isUnsent(*prefix) {
+		rl.wrong(at.child("prefix"), "%s", escapeHint(*prefix))
 	}
 	switch m := rl.rule.Match.Path; {
 	case path != "":

@@ -2,6 +2,7 @@ package render
 
 import (
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,11 +41,33 @@ func (rl ruler) path(at fieldPath, m v1alpha1.PathMatch) (desired.PathType, stri
 		rl.wrong(at.child("value"), `want a path that begins with "/"`)
 	case strings.ContainsAny(value, "?#"):
 		rl.wrong(at.child("value"), "holds a query or a fragment: match a query with queryParams")
+	case isUnsent(value):
+		rl.wrong(at.child("value"), "%s", escapeHint(value))
+	case hasDots(value):
+		rl.wrong(at.child("value"), "has a segment . or .., which is resolved before paths are compared: write %s",
+			(&url.URL{Path: "/"}).ResolveReference(&url.URL{Path: value}).Path)
 	case kind == desired.PathPrefix:
+		if strings.HasPrefix(value, "//") || len(value) > 1 && strings.HasSuffix(value, "//") {
+			rl.wrong(at.child("value"), "a prefix cannot begin or end with an empty segment: write %s", "/"+strings.Trim(value, "/"))
+		}
 		// By segment, "/a/" is the same as "/a".
 		value = "/" + strings.Trim(value, "/")
 	}
 	return kind, value
+}
+
+// isUnsent reports whether a path has what no request line can carry as it is (RFC 3986, section 2).
+func isUnsent(path string) bool {
+	return strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+}
+
+func escapeHint(path string) string {
+	return "has what a request's path cannot hold as it is: write " + (&url.URL{Path: path}).EscapedPath()
+}
+
+// hasDots reports whether a path has a segment that RFC 3986 resolves.
+func hasDots(value string) bool {
+	return slices.ContainsFunc(strings.Split(value, "/"), func(s string) bool { return s == "." || s == ".." })
 }
 
 // regex checks an expression of RE2, which is what Go and Envoy share.

@@ -44,18 +44,33 @@ func (c *commit) checkGatewayBackend(s *split, at fieldPath, service desired.Key
 	if up.Address != "" {
 		c.refuse(s.problem(at, "Service %s is an ExternalName: Gateway API takes none as a backend", service))
 	}
-	granted := func() bool {
-		for id := range c.objects {
-			if id.Group == gatewayGroup && id.Kind == "ReferenceGrant" && id.Namespace == service.Namespace {
-				return true
-			}
+	if service.Namespace != s.Namespace && !c.granted(s.Namespace, service) {
+		c.warn(s.problem(at, "no ReferenceGrant of the repository lets HTTPRoutes of %s name Service %s: without one a Gateway sends "+
+			"no request there", s.Namespace, service))
+	}
+}
+
+// granted reports whether a ReferenceGrant lets the HTTPRoutes of a namespace name a Service of another.
+func (c *commit) granted(from string, service desired.Key) bool {
+	for id, grant := range c.objects {
+		if id.Group != gatewayGroup || id.Kind != "ReferenceGrant" || id.Namespace != service.Namespace {
+			continue
 		}
-		return false
+		comes := func(v any) bool {
+			m, _ := v.(map[string]any)
+			return textAt(m, "group") == gatewayGroup && textAt(m, "kind") == "HTTPRoute" && textAt(m, "namespace") == from
+		}
+		goes := func(v any) bool {
+			m, _ := v.(map[string]any)
+			name := textAt(m, "name")
+			return textAt(m, "group") == "" && textAt(m, "kind") == "Service" && (name == "" || name == service.Name)
+		}
+		spec, _ := grant.content.Object["spec"].(map[string]any)
+		if slices.ContainsFunc(listAt(spec, "from"), comes) && slices.ContainsFunc(listAt(spec, "to"), goes) {
+			return true
+		}
 	}
-	if service.Namespace != s.Namespace && !granted() {
-		c.warn(s.problem(at, "no ReferenceGrant in namespace %s of the repository: without one a Gateway sends no request there",
-			service.Namespace))
-	}
+	return false
 }
 
 func (s *split) parentRefs() []any {

@@ -47,7 +47,8 @@ func (o *Object) cut() {
 
 // clip shortens a text to about so many bytes, between two characters, and says that it did.
 func clip(s string, most int) string {
-	if len(s) <= most {
+	const note = 20 // what is shorter than the note that it is left out stays
+	if len(s) <= most+note {
 		return s
 	}
 	for most > 0 && !utf8.RuneStart(s[most]) {

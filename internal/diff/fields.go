@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -28,16 +29,16 @@ func (w *walk) compare(path, key string, a, b any) {
 	if equal(a, b) {
 		return
 	}
+	if isSecret(key, a) || isSecret(key, b) {
+		w.secret(path, a, b)
+		return
+	}
 	if am, bm, ok := both[map[string]any](a, b); ok {
 		w.maps(path, am, bm)
 		return
 	}
 	if al, bl, ok := both[[]any](a, b); ok {
 		w.lists(path, al, bl)
-		return
-	}
-	if isSecretKey(key) && isText(a) && isText(b) {
-		w.secret(path, a, b)
 		return
 	}
 	if at, bt, ok := texts(a, b); ok {
@@ -121,7 +122,7 @@ func (w *walk) lists(path string, a, b []any) {
 		}
 		gone, came = nil, nil
 	}
-	for _, l := range edits(inlines(a), inlines(b)) {
+	for _, l := range edits(exact(a), exact(b)) {
 		switch l.Op {
 		case "-":
 			gone = append(gone, i)
@@ -139,10 +140,26 @@ func (w *walk) lists(path string, a, b []any) {
 
 func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
+// exact writes entries to be compared, and not to be shown: two that differ in a secret alone are not equal.
+func exact(list []any) []string {
+	out := make([]string, len(list))
+	for i, v := range list {
+		b, err := json.Marshal(v)
+		if err != nil {
+			b = []byte(inline(v))
+		}
+		out[i] = string(b)
+	}
+	return out
+}
+
 func inlines(list []any) []string {
 	out := make([]string, len(list))
 	for i, v := range list {
 		out[i] = inline(v)
+		if i > 0 && isSecretFlag(list[i-1]) {
+			out[i] = mark
+		}
 	}
 	return out
 }
@@ -281,9 +298,4 @@ func textOrNone(v any) (string, bool) {
 		return v, true
 	}
 	return "", false
-}
-
-func isText(v any) bool {
-	_, ok := textOrNone(v)
-	return ok
 }

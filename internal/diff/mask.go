@@ -30,10 +30,35 @@ func masked(a, b any) (before, after *string) {
 // isSecretKey reports whether a field, a variable or a header of this name holds a secret by custom.
 func isSecretKey(name string) bool {
 	flat := strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(name))
-	return slices.ContainsFunc([]string{
-		"password", "passwd", "passphrase", "token", "secret", "apikey", "accesskey", "secretkey", "privatekey", "signingkey",
-		"encryptionkey", "credential", "credentials", "authorization", "dsn", "cookie",
-	}, func(end string) bool { return strings.HasSuffix(flat, end) })
+	return slices.ContainsFunc(secretEnds(), func(end string) bool { return strings.HasSuffix(flat, strings.ReplaceAll(end, "-", "")) })
+}
+
+// secretEnds are what such names end with; words may be joined by a sign where there is a hyphen.
+func secretEnds() []string {
+	return []string{
+		"password", "passwd", "pwd", "passphrase", "token", "secret", "api-key", "access-key", "secret-key", "private-key",
+		"signing-key", "encryption-key", "credential", "credentials", "authorization", "dsn", "cookie",
+	}
+}
+
+// isSecret reports whether a value under a name is not to be shown: a text under the name of a secret, a private key, all of
+// what stands under "tokens" or "passwords" if it is more than a number.
+func isSecret(key string, v any) bool {
+	switch v := v.(type) {
+	case string:
+		return isSecretKey(key) || strings.Contains(v, "PRIVATE KEY-----")
+	case map[string]any, []any:
+		return slices.ContainsFunc([]string{"tokens", "passwords", "apikeys"}, func(end string) bool {
+			return strings.HasSuffix(strings.ToLower(key), end)
+		})
+	}
+	return false
+}
+
+// isSecretFlag reports whether the argument after this one holds a secret: "--password".
+func isSecretFlag(arg any) bool {
+	s, _ := arg.(string)
+	return strings.HasPrefix(s, "-") && isSecretKey(s)
 }
 
 // secretFields compares the values of a Secret by whether they are there and equal alone.
@@ -66,6 +91,7 @@ func unionKeys(a, b map[string]any) []string {
 func hide(d *Diff, known *redact.Redactor, changes []Change) {
 	shapes, named := redact.NewShapes(), redact.New(secretTexts(changes)...)
 	rewrite(reflect.ValueOf(d).Elem(), func(s string) string { return shapes.String(named.String(known.String(s))) })
+	newAssignments().hideAssigned(d.Objects)
 }
 
 // leastSecret is how long a text under a secret's name must be, in bytes, to be hidden elsewhere too: shorter ones are

@@ -66,14 +66,14 @@ func describe(c Change, was *Change) Object {
 	if before == nil || c.After == nil {
 		return o
 	}
-	o.Fields = fieldsOf(before, c.After, isSecret(c.ID))
+	o.Fields = fieldsOf(before, c.After, isKindSecret(c.ID))
 	if n := len(o.Fields) - mostFields; n > 0 {
 		o.Fields, o.Omitted = o.Fields[:mostFields], n
 	}
 	return o
 }
 
-func isSecret(id desired.ID) bool { return id.Group == "" && id.Kind == "Secret" }
+func isKindSecret(id desired.ID) bool { return id.Group == "" && id.Kind == "Secret" }
 
 // reason is why the object is touched, where its own fields do not say it.
 func reason(c Change) string {

@@ -59,7 +59,7 @@ func inline(v any) string {
 				secret = nameOf(v, nil)
 			}
 			text := inline(v[k])
-			if isSecretKey(secret) && isText(v[k]) {
+			if isSecret(secret, v[k]) {
 				text = mark
 			}
 			parts = append(parts, scalar(k)+": "+text)
@@ -88,11 +88,13 @@ func scalar(s string) string {
 	if plain && yaml.Unmarshal([]byte(s), &back) == nil && back == s {
 		return s
 	}
-	b, err := json.Marshal(s)
-	if err != nil {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // <, > and & as they are
+	if err := enc.Encode(s); err != nil {
 		return strconv.Quote(s)
 	}
-	return string(b)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // isWord says without a parser that a text reads as itself: most do.

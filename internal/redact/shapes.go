@@ -31,6 +31,7 @@ func NewShapes() Shapes {
 		{"github_pat_", `\bgithub_pat_[A-Za-z0-9_]{20,}`, Mark},
 		{"glpat-", `\bglpat-[A-Za-z0-9_-]{16,}`, Mark},
 		{"xox", `\bxox[abposr]-[A-Za-z0-9-]{10,}`, Mark},
+		{"hooks.slack.com/", `(hooks\.slack\.com/services/)[A-Za-z0-9/_-]+`, "${1}" + Mark},
 		{"akia", `\bAKIA[A-Z0-9]{16}\b`, Mark},
 		{"_live_", `\b[rs]k_live_[A-Za-z0-9]{16,}`, Mark},
 		{"eyj", `\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, Mark},

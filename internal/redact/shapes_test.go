@@ -22,6 +22,7 @@ func TestWhatLooksLikeASecretIsHidden(t *testing.T) {
 		"ghp_SECRETSECRETSECRETSECRETSECRET":                                       "***",
 		"token glpat-SECRETSECRETSECRET1234 here":                                  "token *** here",
 		"xoxb-SECRETSECRET-SECRET":                                                 "***",
+		"https://hooks.slack.com/services/T0/B0/SECRET1":                           "https://hooks.slack.com/services/***",
 		"AKIASECRETSECRETSECR":                                                     "***",
 		"eyJSECRETSECRET.eyJSECRETSECRET.SECRET":                                   "***",
 	}

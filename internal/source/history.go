@@ -84,6 +84,9 @@ func (h *History) Commit(id, ref string) (desired.Revision, fs.FS, error) {
 
 // MergeBase returns the newest commit that both have in their history: where a branch began, or was brought up to date.
 func (h *History) MergeBase(ctx context.Context, a, b string) (string, error) {
+	if a == b {
+		return a, nil // also at the edge of a shallow clone
+	}
 	p := painter{objects: h.objects, colours: map[plumbing.Hash]colour{}}
 	if err := errors.Join(p.paint(plumbing.NewHash(a), left), p.paint(plumbing.NewHash(b), right)); err != nil {
 		return "", err
@@ -97,7 +100,7 @@ func (h *History) MergeBase(ctx context.Context, a, b string) (string, error) {
 	case p.cut:
 		return "", fmt.Errorf("find where %s and %s part: %w", a, b, ErrShallow)
 	}
-	return "", fmt.Errorf("%s and %s have no history in common", a, b)
+	return "", fmt.Errorf("%s and %s have no history in common: --exact compares them as they are", a, b)
 }
 
 // colour says whose ancestor a commit is; stale is one that is an ancestor of what both have.

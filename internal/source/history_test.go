@@ -134,6 +134,9 @@ func TestAShallowCloneSaysWhatToFetch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if got, err := h.MergeBase(t.Context(), tip, tip); err != nil || got != tip {
+		t.Errorf("a commit and itself part at %s (%v)", got, err)
+	}
 	if got, err := h.MergeBase(t.Context(), main, tip); !errors.Is(err, source.ErrShallow) {
 		t.Errorf("the histories part at %s (%v) in a clone that does not reach so far", got, err)
 	}

@@ -28,11 +28,7 @@ func (d *Diff) cut() {
 func (o *Object) cut() {
 	for i := range o.Fields {
 		f := &o.Fields[i]
-		for _, v := range []*string{f.Before, f.After} {
-			if v != nil {
-				*v = clip(*v, longestValue)
-			}
-		}
+		f.clip(longestValue)
 		if n := len(f.Lines) - mostLines; n > 0 {
 			f.Lines = append(f.Lines[:mostLines], Line{Op: "@", Text: fmt.Sprintf("%d more lines", n)})
 		}
@@ -42,6 +38,35 @@ func (o *Object) cut() {
 	}
 	for i := range o.Generated {
 		o.Generated[i].cut()
+	}
+}
+
+// clip shortens the values to about so many bytes each; where both begin alike, to those from where they differ.
+func (f *Field) clip(most int) {
+	if f.Before != nil && f.After != nil && max(len(*f.Before), len(*f.After)) > most {
+		f.Before, f.After = new(*f.Before), new(*f.After)
+		fromDifference(f.Before, f.After)
+	}
+	for _, v := range []**string{&f.Before, &f.After} {
+		if *v != nil {
+			*v = new(clip(**v, most))
+		}
+	}
+}
+
+// fromDifference leaves out what two texts begin with alike, but for a little.
+func fromDifference(a, b *string) {
+	const shown = 20
+	n := 0
+	for n < len(*a) && n < len(*b) && (*a)[n] == (*b)[n] {
+		n++
+	}
+	n -= shown
+	for n > 0 && !utf8.RuneStart((*a)[n]) {
+		n--
+	}
+	if n > shown {
+		*a, *b = "…"+(*a)[n:], "…"+(*b)[n:]
 	}
 }
 

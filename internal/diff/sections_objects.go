@@ -151,15 +151,16 @@ func fieldLines(fields []Field) []line {
 
 // change says "a -> b", "added: b" or "removed: a".
 func change(f Field) string {
+	f.clip(shortValue)
 	switch {
 	case f.Before == nil && f.After == nil:
 		return "changed"
 	case f.Before == nil:
-		return "added: " + clip(*f.After, shortValue)
+		return "added: " + *f.After
 	case f.After == nil:
-		return "removed: " + clip(*f.Before, shortValue)
+		return "removed: " + *f.Before
 	}
-	return clip(*f.Before, shortValue) + " -> " + clip(*f.After, shortValue)
+	return *f.Before + " -> " + *f.After
 }
 
 func textLine(l Line) line {

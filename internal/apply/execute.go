@@ -130,7 +130,7 @@ func (x *execution) write(ctx context.Context, ch Change) {
 	case isConflict(err):
 		x.wait(ch, "the next look: it changed meanwhile: "+short(err))
 	case errors.Is(err, errDeleting):
-		x.wait(ch, "its deletion to end")
+		x.wait(ch, ch.Live.ending())
 	case meta.IsNoMatchError(err) && x.defined(ch.GroupKind()):
 		x.wait(ch, "the API server to offer the kind")
 	default:

@@ -34,7 +34,7 @@ func observe(u *unstructured.Unstructured) Live {
 		Deleting:        u.GetDeletionTimestamp() != nil,
 		Generation:      u.GetGeneration(),
 		version:         u.GroupVersionKind().Version,
-		finalizers:      len(u.GetFinalizers()) > 0,
+		finalizers:      strings.Join(u.GetFinalizers(), ", "),
 	}
 	live.Finished = isJob(live.GroupKind()) && jobFinished(u)
 	live.Health, live.HealthMessage = health(u)
@@ -139,3 +139,11 @@ func jobFinished(u *unstructured.Unstructured) bool {
 }
 
 func (l *Live) gvk() schema.GroupVersionKind { return l.GroupKind().WithVersion(l.version) }
+
+// ending says what is waited for while an object is on its way out.
+func (l *Live) ending() string {
+	if l.finalizers == "" {
+		return "its deletion to end"
+	}
+	return "its deletion to end, which its finalizers hold up: " + l.finalizers
+}

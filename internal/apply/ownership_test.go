@@ -188,6 +188,35 @@ func TestAnObjectWithoutAnOwnerIsAdoptedAndThePlanSaysSo(t *testing.T) {
 	}
 }
 
+func TestAnObjectOnItsWayOutIsNotAdoptedHoweverOftenItIsLookedAt(t *testing.T) {
+	t.Parallel()
+	ns := env.Cluster(t).Namespace(t)
+	theirs := manifests(t, ns, configMap("held", "theirs"))[0].Content
+	theirs.SetFinalizers([]string{"example.com/held"})
+	if err := admin(t).Create(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin(t).Delete(t.Context(), theirs.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	in := open(t, ns, "patient")
+	commit := manifests(t, ns, configMap("held", "ours"))
+	plan, res, err := in.pass(t.Context(), commit)
+	for range 2 {
+		if err != nil || len(res.Waits) == 0 || len(res.Changed) > 0 {
+			t.Fatalf("what is written to it goes with it: %+v, %v", res, err)
+		}
+		plan, res.Waits, err = in.Preflight(t.Context(), plan) // a commit that waits is looked at again, with what is known
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	if err := admin(t).Patch(t.Context(), theirs, patch); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	if res := in.sync(t, commit); len(res.Created) != 1 {
+		t.Errorf("it is not made anew: %+v", res)
+	}
+}
+
 func TestAnObjectThatCarriesOurCopiedLabelsIsNeverTouched(t *testing.T) {
 	t.Parallel()
 	ns := env.Cluster(t).Namespace(t)

@@ -70,7 +70,7 @@ func (p *planning) compare(id desired.ID, o *declaredObject, entry Entry, owned 
 		p.outlive(id, o, entry, leftAlone())
 		return
 	case seen && live.Deleting:
-		p.plan.Waits = append(p.plan.Waits, desired.Wait{For: id.String(), Until: "its deletion to end"})
+		p.plan.Waits = append(p.plan.Waits, desired.Wait{For: id.String(), Until: live.ending()})
 		return
 	case !seen && owned && entry.Finished && entry.Digest == o.digest:
 		// A finished Job that its TTL or somebody took away has done its work.

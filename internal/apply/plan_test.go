@@ -110,6 +110,11 @@ func TestPlanComparesTheCommitTheInventoryAndTheCluster(t *testing.T) {
 			reason: "a write to it would be lost", declare: &o, entry: &recorded,
 			live: live(func(l *Live) { l.Deleting = true }), want: "waits for its deletion to end",
 		},
+		"on its way out, and held": {
+			reason: "who waits must know for whom", declare: &o, entry: &recorded,
+			live: live(func(l *Live) { l.Deleting, l.finalizers = true, "example.com/a, example.com/b" }),
+			want: "waits for its deletion to end, which its finalizers hold up: example.com/a, example.com/b",
+		},
 		"paused on the live object": {
 			reason: "somebody debugs it", declare: &o, entry: &recorded,
 			live: live(func(l *Live) {

@@ -197,11 +197,12 @@ func (f *preflight) meet(ctx context.Context, ch *Change, known outcome) outcome
 
 // met decides who may touch an object that is there and not in our view.
 func (f *preflight) met(ch *Change, live Live) outcome {
+	if live.Deleting { // it is not adopted: what is written to it would go with it
+		return outcome{waits: []desired.Wait{{For: ch.String(), Until: live.ending()}}}
+	}
 	ch.Live, ch.Action = &live, Adopt
 	adoptable := live.Annotations[v1alpha1.AnnotationAdopt] == "true"
 	switch {
-	case live.Deleting:
-		return outcome{waits: []desired.Wait{{For: ch.String(), Until: "its deletion to end"}}}
 	case live.Annotations[v1alpha1.AnnotationReconcile] == v1alpha1.Disabled:
 		return outcome{paused: true}
 	case live.Owner == f.c.cfg.Owner:

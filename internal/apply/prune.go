@@ -192,7 +192,7 @@ func (x *pruning) release(ctx context.Context, ch Change) {
 
 func (x *pruning) remove(ctx context.Context, ch Change) {
 	if ch.Live.Deleting {
-		x.wait(ch, "its deletion to end")
+		x.wait(ch, ch.Live.ending())
 		return
 	}
 	x.c.view.begin(ch.ID)
@@ -207,7 +207,7 @@ func (x *pruning) remove(ctx context.Context, ch Change) {
 		x.refused(ch, err)
 		return
 	}
-	x.wait(ch, "its deletion to end")
+	x.wait(ch, ch.Live.ending())
 }
 
 // delete deletes exactly the object that was seen. Where it changed since (a status does, all the time), or its version is

@@ -38,7 +38,7 @@ type Live struct {
 	exact      bool   // our managed fields are written in that version
 	applied    bool   // our field manager has applied something
 	handover   bool   // fields that others hold become ours with the next write
-	finalizers bool   // a delete does not end at once
+	finalizers string // by which a delete does not end at once, separated by commas
 	rival      string // the latest other field manager
 	status     string // of a resource of ours: what was reported on it, and since when its conditions are as they are
 	since      []transition

@@ -121,5 +121,5 @@ func precondition(live Live) client.Preconditions {
 // endsAtOnce says that an object is gone when its delete is answered.
 func endsAtOnce(id desired.ID, live Live) bool {
 	graceful := []string{"Pod", "Namespace"}
-	return !live.finalizers && (id.Group != "" || !slices.Contains(graceful, id.Kind))
+	return live.finalizers == "" && (id.Group != "" || !slices.Contains(graceful, id.Kind))
 }

@@ -5,6 +5,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"sync"
@@ -90,9 +91,20 @@ func (l *Loop) Run(ctx context.Context) error {
 	return l.passes(ctx, func(standing) (bool, error) { return false, nil })
 }
 
-// Converge makes passes until the newest commit is in and nothing is waited for. Its error is why that will not happen.
+// Converge makes passes until the newest commit is in and nothing is waited for. Its error is why that will not happen, or
+// what was outstanding when ctx ended.
 func (l *Loop) Converge(ctx context.Context) error {
-	return l.passes(ctx, func(now standing) (bool, error) { return now.settled(), now.verdict() })
+	outstanding := ""
+	err := l.passes(ctx, func(now standing) (bool, error) {
+		if ctx.Err() == nil {
+			_, outstanding = now.words(l.now())
+		}
+		return now.settled(), now.verdict()
+	})
+	if err != nil && ctx.Err() != nil && outstanding != "" {
+		return fmt.Errorf("%s (%w)", outstanding, err)
+	}
+	return err
 }
 
 // passes makes one pass after the other until done says so.

@@ -87,3 +87,13 @@ func fieldIn(message string) string {
 	}
 	return ""
 }
+
+// refuserIn names who speaks in a message: a policy, a webhook, or the API server itself. It repeats nothing but names.
+func refuserIn(message string) string {
+	m := regexp.MustCompile(`(ValidatingAdmissionPolicy '[\w.-]+'|admission webhook "[\w.-]+") (?:with binding '[\w.-]+' )?denied`).
+		FindStringSubmatch(message)
+	if m == nil {
+		return "the API server"
+	}
+	return m[1]
+}

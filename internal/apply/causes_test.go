@@ -54,3 +54,18 @@ func TestWhatTheServerSaysIsToldFieldByFieldAndWithoutValues(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoRefusesASecretIsNamedAndNothingElseIsSaid(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		`secrets "s" is forbidden: ValidatingAdmissionPolicy 'no.plain' with binding 'b' denied request: hunter2`: "ValidatingAdmissionPolicy 'no.plain'",
+		`admission webhook "guard.example.com" denied the request: hunter2`:                                       `admission webhook "guard.example.com"`,
+		`admission webhook "hunter2 x" denied the request`:                                                        "the API server",
+		`data[hunter2]: Invalid value`:                                                                            "the API server",
+	}
+	for message, want := range tests {
+		if got := refuserIn(message); got != want {
+			t.Errorf("%s: got %s, want %s", message, got, want)
+		}
+	}
+}

@@ -217,8 +217,9 @@ func (x *execution) contested(ch Change) {
 	defer x.mu.Unlock()
 	x.res.Contested = append(x.res.Contested, ch.ID)
 	x.res.Waits = append(x.res.Waits, desired.Wait{
-		For:   ch.String(),
-		Until: "the end of a fight: contested, " + ch.Reason + " again and again",
+		For: ch.String(),
+		Until: "the end of a fight: contested, " + ch.Reason + " again and again (" + v1alpha1.AnnotationIgnore +
+			" leaves a field to others)",
 	})
 }
 

@@ -52,20 +52,22 @@ func (l *Live) readManagers(u *unstructured.Unstructured) {
 	var sets []*fieldpath.Set
 	var newest metav1.Time
 	for _, e := range u.GetManagedFields() {
-		if e.Subresource != "" || e.FieldsV1 == nil {
+		if e.Subresource == "status" || e.FieldsV1 == nil {
 			continue
 		}
-		set := &fieldpath.Set{}
-		if err := set.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
+		if !byUs(e) && e.Time != nil && !e.Time.Before(&newest) {
+			newest, l.rival = *e.Time, e.Manager
+		}
+		if e.Subresource != "" {
+			continue
+		}
+		set, err := fieldsOf(e)
+		if err != nil {
 			continue // fields that cannot be read are like fields of others: not ours
 		}
 		sets = append(sets, set)
-		if e.Manager == v1alpha1.ManagedBy && e.Operation == metav1.ManagedFieldsOperationApply {
+		if byUs(e) {
 			ours, l.applied, l.exact = set, true, e.APIVersion == u.GetAPIVersion()
-			continue
-		}
-		if e.Time != nil && !e.Time.Before(&newest) {
-			newest, l.rival = *e.Time, e.Manager
 		}
 	}
 	ignored, err := parseIgnored(l.Annotations[v1alpha1.AnnotationIgnore])

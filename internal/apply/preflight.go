@@ -124,8 +124,7 @@ func (f *preflight) check(ctx context.Context, ch *Change) outcome {
 		case declared:
 			return checkSchema(*ch, def)
 		}
-		return problem(*ch, "kind", fmt.Sprintf("the cluster has no kind %s in %s: add its CustomResourceDefinition to the "+
-			"repository, or install it first", gvk.Kind, gvk.GroupVersion()))
+		return unknownKind(*ch)
 	}
 	switch {
 	case declared && (def.assumed || f.changedKinds[def.object.Name]):
@@ -267,6 +266,8 @@ func (f *preflight) verdict(ch Change, err error) outcome {
 		return outcome{} // only the write will tell
 	case apierrors.IsNotFound(err) && f.defines(ch):
 		// The kind is Established, and not served yet.
+	case isVersionMissing(err):
+		return unknownKind(ch)
 	case isDefinite(err):
 		return outcome{problems: problemsOf(ch, err)}
 	}
@@ -276,6 +277,12 @@ func (f *preflight) verdict(ch Change, err error) outcome {
 func (f *preflight) defines(ch Change) bool {
 	_, ok := f.crds[ch.GroupKind()]
 	return ok
+}
+
+func unknownKind(ch Change) outcome {
+	gvk := ch.Object.GVK()
+	return problem(ch, "kind", fmt.Sprintf("the cluster has no kind %s in %s: add its CustomResourceDefinition to the "+
+		"repository, or install it first", gvk.Kind, gvk.GroupVersion()))
 }
 
 func problem(ch Change, field, text string) outcome {

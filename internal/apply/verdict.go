@@ -49,8 +49,8 @@ func guard(gk schema.GroupKind, err error) error {
 	}
 	s := status.Status()
 	if isSecret(gk) {
-		return answer{err: err, text: fmt.Sprintf("the API server refuses it (%s); its words are withheld, as they may quote a "+
-			"secret value", cmp.Or(string(s.Reason), "Unknown"))}
+		return answer{err: err, text: fmt.Sprintf("%s refuses it (%s); its words are withheld, as they may quote a secret value",
+			refuserIn(s.Message), cmp.Or(string(s.Reason), "Unknown"))}
 	}
 	var texts []string
 	for _, cause := range causesOf(s) {

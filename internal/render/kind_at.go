@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +39,7 @@ func lowerAt(_ context.Context, c *commit, r resource[v1alpha1.AtSpec]) {
 		c.refuse(r.problem(field("metadata", "name"), "want at most %d characters, as Jobs are named after it, got %d",
 			longest, len(r.Name)))
 	}
+	c.refuseTakenName(r, instants)
 	if len(r.spec.Command) == 0 || r.spec.Command[0] == "" {
 		c.refuse(r.problem(field("spec", "command"), "is empty: want a program and its arguments"))
 	}
@@ -60,6 +63,40 @@ func lowerAt(_ context.Context, c *commit, r resource[v1alpha1.AtSpec]) {
 		s.FailedJobsHistoryLimit = *n
 	}
 	c.out.schedules = append(c.out.schedules, s)
+}
+
+// minuteOfRun is what the Job of a run of a cron expression has after the name of its At.
+const minuteOfRun = "-200601021504"
+
+// refuseTakenName refuses an At of which a run would find a Job of its name: a plain one, or the run of another At.
+func (c *commit) refuseTakenName(r resource[v1alpha1.AtSpec], instants desired.Instants) {
+	runIs := func(job string) bool {
+		if !instants.Repeats() {
+			return job == r.Name
+		}
+		_, err := time.Parse(minuteOfRun, strings.TrimPrefix(job, r.Name))
+		return err == nil && strings.HasPrefix(job, r.Name)
+	}
+	refuse := func(id desired.ID, origin desired.Origin) {
+		c.refuse(r.problem(field("metadata", "name"), "a run of it has the name of %s (%s): give one of them another name", id, origin))
+	}
+	for id, m := range c.objects {
+		if id.Group == "batch" && id.Kind == "Job" && id.Namespace == r.Namespace && runIs(id.Name) {
+			refuse(id, m.origin)
+		}
+	}
+	if !instants.Repeats() {
+		return // the other one is looked at from its own side
+	}
+	for id, v := range c.decoded {
+		other, ok := v.(resource[v1alpha1.AtSpec])
+		if !ok || id.Namespace != r.Namespace || !runIs(id.Name) {
+			continue
+		}
+		if theirs, err := desired.ParseSchedule(other.spec.Schedule, other.spec.TimeZone); err == nil && !theirs.Repeats() {
+			refuse(id, other.origin)
+		}
+	}
 }
 
 // atField returns the field that a wrong schedule is reported at: the zone, where a good one would mend it.

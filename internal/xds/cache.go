@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -24,11 +25,11 @@ type library struct{ *Server }
 var _ cachev3.ConfigWatcher = library{}
 
 // OnStreamOpen notes a new stream.
-func (s library) OnStreamOpen(ctx context.Context, id int64, _ string) error {
+func (s library) OnStreamOpen(ctx context.Context, id int64, typeURL string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.streams[id] = &stream{
-		id: id, identity: identify(ctx), subs: map[string]*subscription{}, again: map[string]bool{},
+		id: id, aggregated: typeURL == "", identity: identify(ctx), subs: map[string]*subscription{}, again: map[string]bool{},
 	}
 	return nil
 }
@@ -93,6 +94,7 @@ func (s library) CreateWatch(req *discoveryv3.DiscoveryRequest, asked cachev3.Su
 			typeURL: req.GetTypeUrl(), presented: req.GetVersionInfo(), question: question{public: !st.identity.isConfidential()},
 		}
 		st.subs[sub.typeURL] = sub
+		s.comeBack(st, sub)
 	}
 	sub.queued = nil // the library drops it when a newer request comes
 	sub.watch = &watch{request: req, out: out}
@@ -108,6 +110,29 @@ func (s library) CreateWatch(req *discoveryv3.DiscoveryRequest, asked cachev3.Su
 		s.book(st, sub, req, asked, fresh)
 	}
 	return func() { s.cancel(sub, req) }, nil
+}
+
+// comeBack looks at the first request for a type of a proxy that was connected before. Envoy begins with its clusters; while
+// one warms it does not ask for clusters at all. It then needs endpoints once more, whatever version it names, and must not
+// be sent routes to a cluster that it lacks.
+func (s *Server) comeBack(st *stream, sub *subscription) {
+	if !st.aggregated || sub.presented == "" || st.subs[TypeCluster] != nil {
+		return
+	}
+	if sub.typeURL == TypeEndpoint {
+		st.again[TypeEndpoint] = true
+	}
+	if st.silentUntil.IsZero() {
+		st.silentUntil = time.Now().Add(silence)
+		g := st.group
+		time.AfterFunc(silence, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.streams[st.id] == st {
+				s.tell(g)
+			}
+		})
+	}
 }
 
 func (s *Server) cancel(sub *subscription, req *discoveryv3.DiscoveryRequest) {

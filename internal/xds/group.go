@@ -112,7 +112,7 @@ func (g *group) mayHave(st *stream, sub *subscription) bool {
 		return true
 	}
 	if clusters == nil {
-		return !g.silent(st.node)
+		return !g.silent(st.node) && !st.warms()
 	}
 	current := clusters.answer(set)
 	if sub.acked == nil && sub.presented == "" {

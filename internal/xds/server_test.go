@@ -185,3 +185,37 @@ func TestAClientThatLetATypeGoMayBeginAnewOnTheSameStream(t *testing.T) {
 		p.until(t, "edge", "settled", settled)
 	})
 }
+
+func TestAProxyThatComesBackWhileAClusterWarmsGetsItsEndpointsBeforeItsRoutes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		before, _ := servePlane(t)
+		before.sync(shopSplit(t, "c1", target("stable", 1), target("canary", 1)))
+		c := before.connect(t, "edge", "edge-1")
+		subscribeAll(c, stable, canary)
+		before.until(t, "edge", "settled", settled)
+		held := c.acked
+
+		after, _ := servePlane(t)
+		after.sync(shopSplit(t, "c2", target("stable", 0), target("canary", 1)))
+		c = after.connect(t, "edge", "edge-1")
+		c.held[xds.TypeEndpoint] = true
+		// Envoy, whose canary was added once more when the daemon ended: it does not ask for clusters before it is warm.
+		c.subscribe(xds.TypeListener, held[xds.TypeListener])
+		c.subscribe(xds.TypeRoute, held[xds.TypeRoute], "http")
+		c.subscribe(xds.TypeEndpoint, held[xds.TypeEndpoint], stable, canary)
+		again := c.next(xds.TypeEndpoint)
+		wantNames(t, again, canary, stable)
+		if again.VersionInfo != held[xds.TypeEndpoint] {
+			t.Errorf("equal endpoints have another version after the restart")
+		}
+		c.none() // not even the new routes: they name what is not warm
+
+		c.held[xds.TypeEndpoint] = false
+		c.ack(xds.TypeEndpoint)
+		c.subscribe(xds.TypeCluster, held[xds.TypeCluster])
+		c.next(xds.TypeRoute)
+		after.until(t, "edge", "settled", settled)
+		c.none()
+	})
+}

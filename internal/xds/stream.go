@@ -14,6 +14,10 @@ type stream struct {
 	node string
 	// group is nil until the first request, which says who the proxy is.
 	group *group
+	// aggregated is set where all types come over it.
+	aggregated bool
+	// silentUntil is how long a proxy that comes back is given to ask for its clusters first; zero where it did.
+	silentUntil time.Time
 	// identity of whoever is at the other end.
 	identity identity
 	// request is the one that the library is working on: its cache interface does not say which stream a watch is for.
@@ -22,6 +26,15 @@ type stream struct {
 	// again holds the types whose resources must be sent once more on request, also where the client holds them: the
 	// cluster or listener that uses them was added or changed, and Envoy waits for them anew; or a name came back.
 	again map[string]bool
+}
+
+// silence is how long a proxy that comes back may take for the requests that it sends at once.
+const silence = 250 * time.Millisecond
+
+// warms reports whether a proxy that came back has clusters that wait for endpoints, or may have.
+func (st *stream) warms() bool {
+	endpoints := st.subs[TypeEndpoint]
+	return time.Now().Before(st.silentUntil) || !st.silentUntil.IsZero() && endpoints != nil && endpoints.owes()
 }
 
 // subscription is what one stream asked for within one type, what it was sent, and what it acknowledged.

@@ -78,6 +78,20 @@ func TestAServerWithoutASchemeIsPointedOut(t *testing.T) {
 	}
 }
 
+func TestAnExampleOfARequestThatBreaksAFormatIsPointedOut(t *testing.T) {
+	doc, err := Bundle(t.Context(), "a.yaml", reader(map[string]string{"a.yaml": described("3.0.3", "  /a:\n"+
+		"    post:\n"+
+		"      parameters: [{name: day, in: query, schema: {type: string, format: date}, example: today}]\n"+
+		"      responses: {default: {description: d, content: {application/json: {schema: {type: string, format: date}, example: today}}}}\n")}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "a.yaml:6: paths./a.post.parameters.day example: must be a date, as 2024-01-31 is (format date)"
+	if got := doc.Warnings.Error(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestPathsThatDifferInTheirMethodsMayLookTheSame(t *testing.T) {
 	const one, two = "{name: one, in: path, required: true, schema: {type: string}}", "{name: two, in: path, required: true, schema: {type: string}}"
 	_, err := Bundle(t.Context(), "a.yaml", reader(map[string]string{"a.yaml": described("3.0.3",

@@ -16,9 +16,10 @@ func validate(ctx context.Context, name string, root *Node) (Errors, error) {
 	if err := checkCycles(root).err(); err != nil {
 		return nil, err
 	}
-	errs = append(checkServers(root), checkExamples(ctx, root)...)
+	errs, odd := checkExamples(ctx, root)
+	errs = append(errs, checkServers(root)...)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("validate %s: %w", name, err)
 	}
-	return warnings.sorted(), errs.err()
+	return append(warnings, odd...).sorted(), errs.err()
 }

@@ -62,7 +62,11 @@ const (
 // Validate returns how value does not fit schema; nothing where it does. Its work is bounded: where that does not do, this
 // is the violation.
 func (v *Validator) Validate(schema, value *Node, use Use) []Violation {
-	r := run{Validator: v, use: use, formats: use == Received, way: v.way[:0]}
+	return v.run(schema, value, use, use == Received)
+}
+
+func (v *Validator) run(schema, value *Node, use Use, formats bool) []Violation {
+	r := run{Validator: v, use: use, formats: formats, way: v.way[:0]}
 	r.check(schema, value)
 	v.way = r.way
 	if r.steps > maxSteps {

@@ -104,7 +104,7 @@ type report struct {
 	answers int // bodies that were held against their schema
 	other   int // answers without a body, or in media types that are not JSON
 	own     int // bodies that do not fit and are examples of the document
-	formats int // bodies that do not fit because of a format alone
+	formats int // bodies, also of requests, that do not fit because of a format alone
 	// elsewhere are answers of another status than the one asked for by Prefer.
 	elsewhere int
 

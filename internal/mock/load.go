@@ -2,6 +2,7 @@ package mock
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -22,24 +23,38 @@ type definition struct {
 }
 
 // locate splits the path of a description. The root is the nearest folder above that holds .git, so that files of one
-// repository can refer to each other; else the file's own folder.
+// repository can refer to each other; else the file's own folder. A link in a repository may lead out of it: there the
+// file is where it really is.
 func locate(file string) (definition, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return definition{}, fmt.Errorf("locate %s: %w", file, err)
 	}
 	own := filepath.Dir(abs)
-	for dir := own; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			rel, err := filepath.Rel(dir, abs)
-			if err != nil {
-				return definition{}, fmt.Errorf("locate %s: %w", file, err)
-			}
-			return definition{root: dir, name: filepath.ToSlash(rel)}, nil
+	if repositoryOf(own) != "" {
+		if own, err = filepath.EvalSymlinks(own); err != nil {
+			return definition{}, fmt.Errorf("locate %s: %w", file, err)
 		}
-		if dir == filepath.Dir(dir) {
-			return definition{root: own, name: filepath.Base(abs)}, nil
+	}
+	root := cmp.Or(repositoryOf(own), own)
+	name, err := filepath.Rel(root, filepath.Join(own, filepath.Base(abs)))
+	if err != nil {
+		return definition{}, fmt.Errorf("locate %s: %w", file, err)
+	}
+	return definition{root: root, name: filepath.ToSlash(name)}, nil
+}
+
+// repositoryOf returns the nearest folder above, or folder itself, that holds .git; empty where there is none.
+func repositoryOf(folder string) string {
+	for {
+		if _, err := os.Stat(filepath.Join(folder, ".git")); err == nil {
+			return folder
 		}
+		above := filepath.Dir(folder)
+		if above == folder {
+			return ""
+		}
+		folder = above
 	}
 }
 

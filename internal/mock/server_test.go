@@ -165,6 +165,28 @@ func TestAnEditOfAReferencedFileIsSeen(t *testing.T) {
 	}
 }
 
+func TestADefinitionIsFoundThroughALinkOutOfItsRepository(t *testing.T) {
+	dir := t.TempDir()
+	for _, folder := range []string{"repo/.git", "other/.git", "other/api"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "other", "api"), filepath.Join(dir, "repo", "api")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other", "api", "a.yaml"), version(t, "v1.yaml"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	def, err := locate(filepath.Join(dir, "repo", "api", "a.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := def.load(t.Context()); err != nil {
+		t.Errorf("%+v: %v", def, err)
+	}
+}
+
 func TestAFolderThatIsReplacedIsSeen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "api")
 	file := filepath.Join(dir, "openapi.yaml")

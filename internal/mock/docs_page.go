@@ -2,6 +2,7 @@ package mock
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -9,6 +10,7 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
@@ -72,7 +74,7 @@ func digest(text []byte) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-func (p *page) serveHTML(w http.ResponseWriter, _ *http.Request) {
+func (p *page) serveHTML(w http.ResponseWriter, r *http.Request) {
 	out, err := p.html()
 	if err != nil {
 		say(w, http.StatusInternalServerError, err.Error()+"\n")
@@ -82,28 +84,37 @@ func (p *page) serveHTML(w http.ResponseWriter, _ *http.Request) {
 	h.Set("Content-Security-Policy", out.policy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-cache") // an edit of the document is seen
-	serveText(w, "text/html; charset=utf-8", out.html)
+	serveText(w, r, "text/html; charset=utf-8", out.html)
 }
 
-func (p *page) serveJSON(w http.ResponseWriter, _ *http.Request) {
-	serveText(w, "application/json", p.doc.JSON)
+func (p *page) serveJSON(w http.ResponseWriter, r *http.Request) {
+	serveText(w, r, "application/json", p.doc.JSON)
 }
 
-func (p *page) serveYAML(w http.ResponseWriter, _ *http.Request) {
+func (p *page) serveYAML(w http.ResponseWriter, r *http.Request) {
 	out, err := p.yaml()
 	if err != nil {
 		say(w, http.StatusInternalServerError, err.Error()+"\n")
 		return
 	}
-	serveText(w, "application/yaml", out)
+	serveText(w, r, "application/yaml", out)
 }
 
-func serveText(w http.ResponseWriter, contentType string, body []byte) {
+// serveText answers with a body, compressed where that is taken: the page of a large document has 14 MB.
+func serveText(w http.ResponseWriter, r *http.Request, contentType string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(body) // an error here is the client's
+	h.Set("Vary", "Accept-Encoding")
+	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = w.Write(body) // an error here is the client's, also below
+		return
+	}
+	h.Set("Content-Encoding", "gzip")
+	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // a level that there is
+	_, _ = z.Write(body)
+	_ = z.Close()
 }
 
 // asYAML writes the document as YAML: in its order, with its digits.

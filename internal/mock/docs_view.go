@@ -27,7 +27,8 @@ type groupView struct {
 }
 
 type operationView struct {
-	ID, Method, Path, Find, Summary string
+	ID, Method, Find, Summary string
+	Segments                        []string // of the path, each with the slash behind it: where a line may break
 	Steps                           []step
 	Deprecated                      bool
 	Description                     []block
@@ -138,7 +139,7 @@ func (v *viewer) operation(method, template string, item, op *openapi.Node) oper
 		bases = []string{""}
 	}
 	out := operationView{
-		ID: "op-" + strings.ToLower(method) + "-" + anchor(template), Method: method, Path: template, Steps: steps(template),
+		ID: "op-" + strings.ToLower(method) + "-" + anchor(template), Method: method, Segments: strings.SplitAfter(template, "/"), Steps: steps(template),
 		Find:    strings.ToLower(method + " " + template + " " + op.Member("operationId").Text() + " " + op.Member("summary").Text()),
 		Summary: op.Member("summary").Text(), Description: prose(op.Member("description").Text()),
 		Deprecated: op.Member("deprecated").IsTrue(),

@@ -28,15 +28,15 @@ type groupView struct {
 
 type operationView struct {
 	ID, Method, Find, Summary string
-	Segments                        []string // of the path, each with the slash behind it: where a line may break
-	Steps                           []step
-	Deprecated                      bool
-	Description                     []block
-	Security                        string
-	Parameters                      []fieldView
-	Bodies                          []bodyView
-	Curl                            string
-	Responses                       []responseView
+	Segments                  []string // of the path, each with the slash behind it: where a line may break
+	Steps                     []step
+	Deprecated                bool
+	Description               []block
+	Security                  string
+	Parameters                []fieldView
+	Bodies                    []bodyView
+	Curl                      string
+	Responses                 []responseView
 }
 
 // step is a part of a path.

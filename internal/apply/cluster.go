@@ -75,6 +75,7 @@ func New(cfg Config) (*Cluster, error) {
 	cfg.VerifyEvery = cmp.Or(cfg.VerifyEvery, time.Hour)
 	rc := rest.CopyConfig(cfg.REST)
 	rc.QPS, rc.Burst = -1, -1
+	rc.WarningHandlerWithContext = warned{}
 	rc.Wrap(func(next http.RoundTripper) http.RoundTripper { return timely{next: next, limit: answerTime} })
 	httpClient, err := rest.HTTPClientFor(rc)
 	if err != nil {

@@ -172,3 +172,15 @@ func TestAnUnknownFieldAndAMissingNamespaceAreNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatTheServerRemarksIsAWarningOfThePlan(t *testing.T) {
+	t.Parallel()
+	ns := env.Cluster(t).Namespace(t)
+	in := open(t, ns, "remarks")
+	objects := manifests(t, ns, join(configMap("quiet", "1"), "{apiVersion: v1, kind: Endpoints, metadata: {name: old, namespace: NAMESPACE}}"))
+	plan, _, err := in.pass(t.Context(), objects)
+	if err != nil || len(plan.Warnings) != 1 || plan.Warnings[0].Object != objects[1].ID.String() ||
+		!strings.Contains(plan.Warnings[0].Text, "deprecated") {
+		t.Errorf("want one warning of the Endpoints: %v, %v", plan.Warnings, err)
+	}
+}

@@ -27,9 +27,11 @@ func (c *Cluster) Preflight(ctx context.Context, p Plan) (Plan, []desired.Wait, 
 	p, out := c.inspect(ctx, p)
 	var problems desired.Problems
 	var waits []desired.Wait
+	p.Warnings = slices.Clip(p.Warnings)
 	kept := make([]Change, 0, len(p.Writes))
 	for i, ch := range p.Writes {
 		problems = append(problems, out[i].problems...)
+		p.Warnings = append(p.Warnings, out[i].warnings...)
 		waits = append(waits, out[i].waits...)
 		if !out[i].paused {
 			kept = append(kept, ch)
@@ -71,6 +73,7 @@ type preflight struct {
 
 type outcome struct {
 	problems []desired.Problem
+	warnings []desired.Problem
 	waits    []desired.Wait
 	paused   bool
 }
@@ -81,7 +84,9 @@ func (f *preflight) checkAll(ctx context.Context, changes []Change) []outcome {
 	g.SetLimit(f.c.cfg.Parallel)
 	for i := range changes {
 		g.Go(func() error {
+			ctx, heard := listen(ctx)
 			out[i] = f.check(ctx, &changes[i])
+			out[i].warnings = heard.warnings(changes[i])
 			changes[i].checked = len(out[i].waits)+len(out[i].problems) == 0
 			return nil
 		})

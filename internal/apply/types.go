@@ -105,6 +105,8 @@ type Plan struct {
 	Waits []desired.Wait
 	// Paused are objects that the annotation tidelock.dev/reconcile leaves alone.
 	Paused []desired.ID
+	// Warnings are what the API server remarked on the writes when it was asked; they stop nothing.
+	Warnings []desired.Problem
 	// Unchanged is how many declared objects are as they should be.
 	Unchanged int
 	// Declared is how many objects the commit declares.

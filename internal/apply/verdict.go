@@ -126,7 +126,7 @@ func problemsOf(ch Change, err error) []desired.Problem {
 func short(err error) string { return bounded(err.Error()) }
 
 func bounded(s string) string {
-	const most = 400
+	const most = 600
 	if len(s) > most {
 		return strings.ToValidUTF8(s[:most], "") + "…"
 	}

@@ -112,7 +112,7 @@ func (l *Loop) foresee(ctx context.Context, in *diff.Input, c commit) error {
 	for _, w := range append(t.waits, t.plan.Waits...) {
 		in.Unknown = append(in.Unknown, w.String())
 	}
-	warnings := slices.Clip(in.Head.State.Warnings)
+	warnings := append(slices.Clip(in.Head.State.Warnings), t.plan.Warnings...)
 	for _, id := range t.plan.Paused {
 		text := "is left alone: it is annotated " + v1alpha1.AnnotationReconcile + ": " + v1alpha1.Disabled
 		warnings = append(warnings, desired.Problem{Object: id.String(), Text: text})

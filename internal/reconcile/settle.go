@@ -34,6 +34,7 @@ func settle(was standing, out outcome, at time.Time) standing {
 	now.drift = drifted(was.drift, out.result.Corrected, at)
 	if !now.accepted.is(was.accepted) {
 		now.lost, now.released, now.done = nil, nil, nil
+		now.remarks = out.want.plan.Warnings
 		now.told.sync = nil // it was told of the acceptance
 	}
 	now.done = now.done.with(out.result)

@@ -86,6 +86,8 @@ type standing struct {
 	released []desired.ID
 	done     tally
 	drift    *v1alpha1.Drift
+	// remarks are what the API server remarked on what the accepted commit changed, since this process accepted it.
+	remarks []desired.Problem
 	// waits are what the instance waits for, and since when each has been waited for, in this life of the daemon and in all.
 	waits []desired.Wait
 	since map[desired.Wait]time.Time

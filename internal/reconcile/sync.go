@@ -28,7 +28,7 @@ const (
 func (l *Loop) accepting(was standing, out outcome) v1alpha1.SyncStatus {
 	now := was
 	now.spec, now.generation = out.newest.spec, out.newest.generation
-	now.accepted, now.thought = out.want.commit, out.want
+	now.accepted, now.thought, now.remarks = out.want.commit, out.want, out.want.plan.Warnings
 	now.refused, now.unknown, now.unchecked, now.trouble, now.lost = nil, nil, nil, nil, nil
 	now.result, now.published, now.done = apply.Result{}, nil, nil
 	now.waits = []desired.Wait{{For: now.accepted.rev.String(), Until: "its first pass"}}
@@ -63,7 +63,9 @@ func (l *Loop) syncStatus(now standing) v1alpha1.SyncStatus {
 		// Nobody has told these proxies anything new.
 		s.Proxies, s.LiveCommit = now.before.Proxies, now.before.LiveCommit
 	}
-	s.Warnings = warnings(now.accepted, s.Proxies, now.result.Kept)
+	remarked := now.accepted
+	remarked.state.Warnings = append(slices.Clip(remarked.state.Warnings), now.remarks...)
+	s.Warnings = warnings(remarked, s.Proxies, now.result.Kept)
 	if !now.accepted.known() {
 		// What an earlier life accepted stays on record until there is something newer.
 		s.Commit, s.Subject, s.CommitTime = now.before.Commit, now.before.Subject, now.before.CommitTime

@@ -67,6 +67,9 @@ func describe(c Change, was *Change) Object {
 		return o
 	}
 	o.Fields = fieldsOf(before, c.After, isKindSecret(c.ID))
+	if len(o.Fields) == 0 && was == nil && c.Action == Update {
+		o.Reason = "written otherwise: no field changes"
+	}
 	if n := len(o.Fields) - mostFields; n > 0 {
 		o.Fields, o.Omitted = o.Fields[:mostFields], n
 	}

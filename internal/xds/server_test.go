@@ -177,6 +177,8 @@ func TestAClientThatLetATypeGoMayBeginAnewOnTheSameStream(t *testing.T) {
 
 		c.subscribe(xds.TypeEndpoint, "", stable) // without a nonce, as its first request was
 		wantNames(t, c.next(xds.TypeEndpoint), stable)
+		c.subscribe(xds.TypeEndpoint, "", stable) // it says that it holds nothing
+		wantNames(t, c.next(xds.TypeEndpoint), stable)
 		c.ask(xds.TypeCluster, stable) // names end the wildcard
 		wantNames(t, c.next(xds.TypeCluster), stable)
 		c.ask(xds.TypeCluster, "*")

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -97,10 +98,8 @@ func checkRetries(r *desired.Route, add func(field, text string)) {
 // checkExpressions compiles every regular expression; Go's are RE2 as Envoy's are.
 func checkExpressions(r *desired.Route, add func(field, text string)) {
 	check := func(field, expression string) {
-		if size, err := programSize(expression); err != nil {
+		if err := checkExpression(expression); err != nil {
 			add(field, err.Error())
-		} else if size > maxProgram {
-			add(field, "the regular expression is too large: make it shorter, or its repetitions smaller")
 		}
 	}
 	if r.Match.PathType == desired.PathRegex {
@@ -116,6 +115,15 @@ func checkExpressions(r *desired.Route, add func(field, text string)) {
 			check("match.queryParams", q.Value)
 		}
 	}
+}
+
+// checkExpression finds what is no expression of RE2, or one that Envoy does not take for its size.
+func checkExpression(expression string) error {
+	size, err := programSize(expression)
+	if err == nil && size > maxProgram {
+		return errors.New("the regular expression is too large: make it shorter, or its repetitions smaller")
+	}
+	return err
 }
 
 // programSize returns how many instructions an expression compiles to.

@@ -154,6 +154,17 @@ func TestRawResourcesThatNoProxyCouldTakeAreRefused(t *testing.T) {
 			text:   strings.Replace(rawRoutes, "domains: [a.test]", "domains: [a.test]\n- name: b\n  domains: [a.test]", 1),
 			want:   `RouteConfiguration "raw": two virtual hosts claim the domain "a.test"`,
 		},
+		"an expression that is none": {
+			reason: "Envoy refuses the whole table",
+			text:   strings.Replace(rawRoutes, "prefix: /", "safe_regex: {regex: '/('}", 1),
+			want:   `RouteConfiguration "raw": error parsing regexp: missing closing )`,
+		},
+		"a certificate that is none": {
+			reason: "Envoy refuses the Secrets of all others with it",
+			text: "\"@type\": " + xds.TypeSecret + "\nname: s\ntls_certificate: {certificate_chain: {inline_string: hunter2}, " +
+				"private_key: {inline_string: hunter2}}\n",
+			want: `Secret "s": its certificate_chain and private_key are no PEM pair of a certificate and its key`,
+		},
 		"the name of a resource of ours": {
 			reason: "one of the two would be lost",
 			text:   strings.Replace(strings.ReplaceAll(rawTCP, "CLUSTER", "shop/web/8080"), "name: tcp\naddress", "name: http\naddress", 1),

@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,6 +11,8 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tcpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protopath"
 	"google.golang.org/protobuf/reflect/protorange"
@@ -90,6 +93,10 @@ func (f *findings) look(m proto.Message) error {
 		if at := m.GetAddress().GetSocketAddress(); at != nil {
 			f.bound = append(f.bound, binding{name: m.Name, address: at.Address, port: at.GetPortValue()})
 		}
+	case *matcherv3.RegexMatcher:
+		return checkExpression(m.Regex)
+	case *tlsv3.TlsCertificate:
+		return checkPair(m)
 	case *routev3.WeightedCluster:
 		return checkSum(m)
 	case *routev3.RouteConfiguration:
@@ -104,6 +111,19 @@ func (f *findings) wantCluster(name string) {
 	}
 	f.clusters = append(f.clusters, name)
 	f.wants = append(f.wants, resourceKey{TypeCluster, name})
+}
+
+// checkPair looks at a certificate that stands in the resource itself.
+func checkPair(c *tlsv3.TlsCertificate) error {
+	inline := func(d *corev3.DataSource) []byte { return append(d.GetInlineBytes(), d.GetInlineString()...) }
+	certificate, key := inline(c.CertificateChain), inline(c.PrivateKey)
+	if len(certificate) == 0 || len(key) == 0 || c.Password != nil {
+		return nil
+	}
+	if wrong := wrongPair("certificate_chain", "private_key", certificate, key); wrong != "" {
+		return errors.New(wrong)
+	}
+	return nil
 }
 
 func checkSum(m *routev3.WeightedCluster) error {

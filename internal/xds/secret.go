@@ -13,6 +13,8 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/tidelock/tidelock/internal/desired"
 )
 
@@ -32,7 +34,7 @@ func buildCertificate(k desired.Key, w World) (*tlsv3.Secret, string) {
 	if len(s.Certificate) == 0 || len(s.Key) == 0 {
 		return nil, "waits for tls.crt and tls.key in Secret " + k.String()
 	}
-	if wrong := wrongPair(s.Certificate, s.Key); wrong != "" {
+	if wrong := wrongPair(corev1.TLSCertKey, corev1.TLSPrivateKeyKey, s.Certificate, s.Key); wrong != "" {
 		return nil, "waits for Secret " + k.String() + ": " + wrong
 	}
 	return &tlsv3.Secret{
@@ -61,18 +63,19 @@ func buildCA(k desired.Key, w World) (*tlsv3.Secret, string) {
 	}, ""
 }
 
-// wrongPair says why Envoy would refuse a certificate or its key, and with it every Secret of the same answer; "" where it
-// would not. A date that has passed is no reason.
-func wrongPair(certificate, key []byte) string {
+// wrongPair says why Envoy would refuse a certificate or its key, which stand in fields of these names, and with it every
+// Secret of the same answer; "" where it would not. A date that has passed is no reason.
+func wrongPair(certificateField, keyField string, certificate, key []byte) string {
 	pair, err := tls.X509KeyPair(certificate, key)
 	chain, unread := certificates(certificate)
 	switch {
 	case err != nil && slices.ContainsFunc(chain, func(c *x509.Certificate) bool { return isPair(c, key) }):
-		return "the certificate of tls.key is not the first of tls.crt: the server's own goes first, then those that sign it"
+		return fmt.Sprintf("the certificate of %s is not the first of %s: the server's own goes first, then those that sign it",
+			keyField, certificateField)
 	case err != nil:
-		return "its tls.crt and tls.key are no PEM pair of a certificate and its key"
+		return fmt.Sprintf("its %s and %s are no PEM pair of a certificate and its key", certificateField, keyField)
 	case unread != nil:
-		return "a certificate in tls.crt is cut off or none"
+		return "a certificate in " + certificateField + " is cut off or none"
 	}
 	switch public := pair.Leaf.PublicKey.(type) {
 	case *rsa.PublicKey:

@@ -266,7 +266,8 @@ type Retries struct {
 	// PerTryTimeout of one attempt, a Go duration; the rule's timeout if left out.
 	// +kubebuilder:validation:Format=duration
 	PerTryTimeout *metav1.Duration `json:"perTryTimeout,omitempty"`
-	// RetryOn lists Envoy's retry conditions; connect-failure, refused-stream, unavailable, reset if left out.
+	// RetryOn lists Envoy's retry conditions; connect-failure, refused-stream, unavailable, reset if left out. With reset, 5xx
+	// and gateway-error a backend may get a request twice that it has acted on: reset-before-request is for those.
 	// +kubebuilder:validation:MaxItems=16
 	RetryOn []string `json:"retryOn,omitempty"`
 }

@@ -60,9 +60,8 @@ func unlike(have, asked []string) (int, bool) {
 		switch {
 		case h == a:
 			common += 2
-		case strings.Contains(h, "{"):
+		case strings.Contains(h, "{"): // it is like anything
 			cost++
-			common++
 		case strings.EqualFold(h, a):
 			cost++
 			common += 2

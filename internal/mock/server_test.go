@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -244,6 +245,23 @@ func TestAServerReadsWhatAConfigMapHolds(t *testing.T) {
 	}
 	if got := fetch(t, s.Addr(), "/healthz"); !strings.Contains(got, `"status":404`) {
 		t.Errorf("a path is taken from the API: %s", got)
+	}
+}
+
+func TestAServerSpeaksHTTP2WithoutTLS(t *testing.T) {
+	s, _ := serverOf(t, "testdata/checked/openapi.yaml")
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	// Of unknown length, as nothing but the end of the stream says where it ends.
+	body := struct{ io.Reader }{strings.NewReader(`{"name":"a"}`)}
+	res, err := (&http.Client{Transport: transport}).Post("http://"+s.Addr().String()+"/v1/body", "application/json", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.ProtoMajor != 2 || res.StatusCode != http.StatusNoContent {
+		t.Errorf("HTTP/%d, %s", res.ProtoMajor, res.Status)
 	}
 }
 

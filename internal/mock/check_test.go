@@ -225,6 +225,7 @@ func TestClientsChooseByPrefer(t *testing.T) {
 		"quoted, without case, of several": {[]string{"Prefer: wait=1, foo", `Prefer: EXAMPLE="two"; x=1`}, 200, "2", "example=two"},
 		"the first of two counts":          {[]string{"Prefer: example=two, example=one"}, 200, "2", "example=two"},
 		"a status by its range":            {[]string{"Prefer: code=418"}, 418, `"gone"`, "code=418"},
+		"a status without a body":          {[]string{"Prefer: code=204"}, 204, "", "code=204"},
 		"a status by default":              {[]string{"Prefer: code=503"}, 503, `"default"`, "code=503"},
 		"an example of another response":   {[]string{"Prefer: example=gone"}, 400, `"gone"`, "example=gone"},
 		"made up":                          {[]string{"Prefer: code=200, dynamic=true"}, 200, "", "code=200, dynamic=true"},
@@ -236,6 +237,9 @@ func TestClientsChooseByPrefer(t *testing.T) {
 		if w.Code != c.status || c.body != "" && w.Body.String() != c.body || w.Header().Get("Preference-Applied") != c.applied {
 			t.Errorf("%s: %d %s %v", name, w.Code, w.Body, w.Header())
 		}
+	}
+	if w := ask(t, h, "GET /v1/prefer", "", "Prefer: code=204"); w.Body.Len() > 0 || w.Header().Get("Content-Type") != "" {
+		t.Errorf("204 has a body: %v", w.Header())
 	}
 	if w := ask(t, h, "GET /v1/prefer", "", "Prefer: code=503"); w.Header().Get("X-Reason") != "because" {
 		t.Errorf("the headers of the response are missing: %v", w.Header())

@@ -84,6 +84,9 @@ func (c *call) send(a *answer, status int, contentType []string, p payload) {
 			h[name] = a.headers[i].values
 		}
 	}
+	if bodyless(status) { // asked for by Prefer, of a range or default that has a body
+		contentType, p = nil, payload{}
+	}
 	if contentType != nil {
 		h["Content-Type"], h["Content-Length"] = contentType, p.length
 	}

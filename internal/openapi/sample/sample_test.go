@@ -160,3 +160,15 @@ func TestAnAnswerThatCannotBeMadeIsFoundWhenTheDocumentIsRead(t *testing.T) {
 		t.Errorf("got %v, want %s", wrong, want)
 	}
 }
+
+func TestAnOperationWithoutResponsesIsFoundWhenTheDocumentIsRead(t *testing.T) {
+	const text = "openapi: 3.1.0\ninfo: {title: t, version: \"1\"}\npaths:\n  /a:\n    get: {}\n"
+	doc, err := openapi.Bundle(t.Context(), "a.yaml", func(string) ([]byte, error) { return []byte(text), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "a.yaml:5: paths./a.get: no answer can be made: it declares no responses"
+	if got := Unanswered(t.Context(), doc).Error(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -16,7 +16,11 @@ func Unanswered(ctx context.Context, doc openapi.Document) openapi.Errors {
 	u := unanswered{Maker: New(root), seen: map[*openapi.Node]bool{}}
 	for template, item := range root.Member("paths").Members() {
 		for _, method := range openapi.Methods() {
-			for code, response := range item.Member(method).Member("responses").Members() {
+			operation := item.Member(method)
+			if operation.Kind() == openapi.Object && operation.Member("responses").Len() == 0 {
+				u.add(operation, "paths."+template+"."+method+": no answer can be made: it declares no responses")
+			}
+			for code, response := range operation.Member("responses").Members() {
 				if ctx.Err() != nil {
 					return u.found
 				}
@@ -33,6 +37,12 @@ type unanswered struct {
 	found openapi.Errors
 }
 
+func (u *unanswered) add(at *openapi.Node, text string) {
+	e := openapi.Error{Text: text}
+	e.Path, e.Line = at.Place()
+	u.found = append(u.found, e)
+}
+
 func (u *unanswered) response(where string, response *openapi.Node) {
 	if u.seen[response] {
 		return
@@ -45,9 +55,7 @@ func (u *unanswered) response(where string, response *openapi.Node) {
 			continue
 		}
 		if _, err := u.Plain(schema); err != nil {
-			e := openapi.Error{Text: where + " " + name + ": no answer can be made: " + err.Error()}
-			e.Path, e.Line = media.Place()
-			u.found = append(u.found, e)
+			u.add(media, where+" "+name+": no answer can be made: "+err.Error())
 		}
 	}
 }

@@ -283,25 +283,3 @@ func unescapePointer(s string) string {
 	}
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(s)
 }
-
-// discriminator rewrites those values of a discriminator's mapping that are references.
-func (b *bundler) discriminator(n *Node) *Node {
-	mapping := n.Member("mapping")
-	if mapping.Kind() != Object {
-		return n
-	}
-	out := &Node{kind: Object, source: mapping.source, line: mapping.line}
-	for name, value := range mapping.Members() {
-		if value.Kind() == String && strings.ContainsAny(value.text, "/#.") && !b.isSchemaName(value.text) {
-			ref := &Node{kind: Object, source: value.source, line: value.line}
-			ref.add("$ref", value)
-			value = b.reference(ref, value, schema).Member("$ref")
-		}
-		out.add(name, value)
-	}
-	return n.with("mapping", out)
-}
-
-func (b *bundler) isSchemaName(s string) bool {
-	return b.root.root.Member("components").Member("schemas").Member(s) != nil
-}

@@ -1,9 +1,6 @@
 package openapi
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // fitsNone says why a value fits none of the schemas of oneOf or anyOf: as the one of them says that must be meant, where
 // that is clear. A discriminator decides about that, and not about what fits (OpenAPI 3.1.1, section 4.8.25).
@@ -28,15 +25,6 @@ func (r *run) fitsNone(schema *Node, keyword string, value *Node) {
 	default:
 		r.check(options[i], value)
 	}
-}
-
-// isNamed reports whether a discriminator's mapping, or the name of a schema, leads from tag to an option.
-func isNamed(schema, option *Node, tag string) bool {
-	ref := option.Member("$ref").Text()
-	if to := schema.Member("discriminator").Member("mapping").Member(tag).Text(); to != "" {
-		tag = to
-	}
-	return ref != "" && tag[strings.LastIndexByte(tag, '/')+1:] == ref[strings.LastIndexByte(ref, '/')+1:]
 }
 
 // mayBe reports whether a schema allows the type of a value.

@@ -106,5 +106,10 @@ func (c *Cluster) sight(ctx context.Context, ch Change) (Sight, error) {
 			return Sight{}, err
 		}
 	}
+	if n, found, _ := unstructured.NestedFieldNoCopy(before.Object, "spec", "replicas"); found && ch.keepsReplicas {
+		if err := unstructured.SetNestedField(after.Object, n, "spec", "replicas"); err != nil {
+			return Sight{}, err
+		}
+	}
 	return Sight{Before: before, After: after}, nil
 }

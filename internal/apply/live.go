@@ -74,7 +74,7 @@ func (l *Live) readManagers(u *unstructured.Unstructured) {
 	if err != nil {
 		ignored = nil // the annotation was changed by hand, which is drift by itself
 	}
-	l.handover = handsOver(u.GetManagedFields())
+	l.handover, l.replicas = handsOver(u.GetManagedFields()), holdsReplicas(u.GetManagedFields())
 	l.Fields = hashFields(u.Object, ours, sets, ignored)
 }
 

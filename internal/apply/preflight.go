@@ -55,6 +55,7 @@ func (c *Cluster) inspect(ctx context.Context, p Plan) (Plan, []outcome) {
 	out := f.checkAll(ctx, p.Writes[:n])
 	f.learn(p.Writes[:n])
 	out = append(out, f.checkAll(ctx, p.Writes[n:])...)
+	f.c.keepReplicas(ctx, p.Writes)
 	for i, ch := range p.Writes {
 		if out[i].paused {
 			p.Paused = append(p.Paused, ch.ID)

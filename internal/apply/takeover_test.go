@@ -3,12 +3,14 @@ package apply
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/tidelock/tidelock/internal/desired"
 	"github.com/tidelock/tidelock/test/env"
@@ -117,6 +119,56 @@ func TestNoFieldStaysBehindInTheNameOfSomebodyWhoIsDoneWithIt(t *testing.T) {
 			}
 			if n := len(live.GetLabels()); n != 2 {
 				t.Errorf("want our own labels alone: %v", live.GetLabels())
+			}
+		})
+	}
+}
+
+func TestReplicasThatAnAutoscalerTakesOverStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	const scaler = `
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: NAMESPACE}
+spec: {maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}`
+	tests := map[string]struct {
+		reason string
+		scaler bool // in the same commit
+		made   bool // by client-side apply, before us
+		want   int64
+	}{
+		"in one commit": {reason: "the default of 1 would end the other pods", scaler: true, want: 2},
+		"a workload that kubectl applied": {
+			reason: "what is taken over from kubectl would go too", scaler: true, made: true, want: 2,
+		},
+		"nobody scales": {reason: "a field that leaves the repository goes", want: 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ns := env.Cluster(t).Namespace(t)
+			in := open(t, ns, "scaled")
+			before, after := manifests(t, ns, deployment), manifests(t, ns, strings.Replace(deployment, "replicas: 2", "", 1))
+			if tc.scaler {
+				after = append(after, manifests(t, ns, scaler)...)
+			}
+			if tc.made {
+				clientSideApply(t, before[0].Content)
+			} else {
+				in.sync(t, before)
+			}
+			in.sync(t, after)
+			live := get(t, before[0].ID, "v1")
+			if got, _, _ := unstructured.NestedInt64(live.Object, "spec", "replicas"); got != tc.want {
+				t.Errorf("%s: %d replicas, want %d", tc.reason, got, tc.want)
+			}
+			for _, e := range live.GetManagedFields() {
+				if set, err := fieldsOf(e); err == nil && byUs(e) && set.Has(fieldpath.MakePathOrDie("spec", "replicas")) {
+					t.Error("we hold the replicas still")
+				}
+			}
+			if plan, _, err := in.pass(t.Context(), after); err != nil || len(plan.Writes) > 0 {
+				t.Errorf("it does not come to rest: %v, %v", plan.Writes, err)
 			}
 		})
 	}

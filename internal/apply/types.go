@@ -39,6 +39,7 @@ type Live struct {
 	applied    bool   // our field manager has applied something
 	handover   bool   // fields that others hold become ours with the next write
 	finalizers string // by which a delete does not end at once, separated by commas
+	replicas   bool   // spec.replicas is held by us, or by somebody whom we would take it from
 	rival      string // the latest other field manager
 	status     string // of a resource of ours: what was reported on it, and since when its conditions are as they are
 	since      []transition
@@ -89,6 +90,8 @@ type Change struct {
 	claimant string
 	// checked is set once the server was asked, and it is known that the write takes nothing of somebody else's.
 	checked bool
+	// keepsReplicas is set where the number of replicas leaves the manifest and is an autoscaler's from now on.
+	keepsReplicas bool
 	// owned is the entry of the inventory; zero where there is none.
 	owned Entry
 	// holds are workloads of which older pods may need the object of a Delete.

@@ -49,6 +49,11 @@ func (c *Cluster) writeObject(ctx context.Context, ch Change) (Live, error) {
 	if ch.Action == Adopt {
 		resourceVersion = ch.Live.ResourceVersion
 	}
+	if ch.keepsReplicas {
+		if resourceVersion, err = c.handReplicas(ctx, ch, resourceVersion); err != nil {
+			return Live{}, err
+		}
+	}
 	if takesOver(ch) {
 		if resourceVersion, err = c.takeOver(ctx, ch); err != nil {
 			return Live{}, err

@@ -1,9 +1,11 @@
 package schedule
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -62,14 +64,20 @@ func (b *book) read(stored Page) error {
 	return nil
 }
 
-// data encodes a page.
+// data encodes a page: what was touched of it, and the rest as it was encoded last.
 func (p *page) data() ([]byte, error) {
-	list := make([]*record, 0, len(p.records))
-	for _, r := range p.records {
-		list = append(list, r)
+	list := slices.SortedFunc(maps.Values(p.records), func(a, b *record) int { return a.key().Compare(b.key()) })
+	parts := make([][]byte, len(list))
+	for i, r := range list {
+		if r.encoded == nil {
+			var err error
+			if r.encoded, err = json.Marshal(r); err != nil {
+				return nil, err
+			}
+		}
+		parts[i] = r.encoded
 	}
-	slices.SortFunc(list, func(a, b *record) int { return a.key().Compare(b.key()) })
-	return json.Marshal(list)
+	return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]")), nil
 }
 
 // add makes the record of a schedule that has none.
@@ -92,6 +100,7 @@ func (b *book) add(k desired.Key) *record {
 // touch notes that a record changed, and returns the state of its page that has the change.
 func (b *book) touch(r *record) int {
 	r.page.state++
+	r.encoded = nil
 	b.dirty[r.page] = true
 	return r.page.state
 }

@@ -27,6 +27,8 @@ type record struct {
 	Gone time.Time `json:"gone,omitzero"`
 
 	page *page
+	// encoded is the record in JSON, since it was touched last.
+	encoded []byte
 	// unwanted are Jobs that are to be deleted once the record is stored.
 	unwanted []Job
 	// telling is set while an event about a miss is under way; untold counts those that failed.

@@ -10,6 +10,9 @@ import (
 	"github.com/tidelock/tidelock/internal/desired"
 )
 
+// envoysTimeout is that of a request where a rule sets none.
+const envoysTimeout = 15 * time.Second
+
 // rewrite returns how the request is changed before it is sent on.
 func (rl ruler) rewrite(in *v1alpha1.Rewrite) desired.Rewrite {
 	if in == nil {
@@ -75,8 +78,12 @@ func (rl ruler) retries(in *v1alpha1.Retries) *desired.Retries {
 	}
 	if d := rl.timeout(at.child("perTryTimeout"), in.PerTryTimeout, time.Millisecond); d != nil {
 		out.PerTryTimeout = *d
-		if whole := rl.rule.Timeout; whole != nil && whole.Duration > 0 && *d > whole.Duration {
-			rl.wrong(at.child("perTryTimeout"), "%s is longer than the timeout of the whole request, %s", *d, whole.Duration)
+		whole := envoysTimeout
+		if rl.rule.Timeout != nil {
+			whole = rl.rule.Timeout.Duration
+		}
+		if whole > 0 && *d > whole {
+			rl.wrong(at.child("perTryTimeout"), "%s is longer than the timeout of the whole request, %s", *d, whole)
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package render
 import (
 	"slices"
 
+	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/desired"
 )
 
@@ -22,6 +23,7 @@ func (c *commit) gatewayAPI(s *split) {
 	if len(s.hosts) > gatewayMost {
 		c.refuse(s.problem(field("spec", "hosts"), "Gateway API takes at most %d hosts, got %d", gatewayMost, len(s.hosts)))
 	}
+	c.refuseRival(s, v1alpha1.OutputGatewayAPI, s.gatewayEntrances())
 	for i, t := range s.targets {
 		c.checkGatewayBackend(s, field("spec", "targets", i), t.service, t.upstream)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/desired"
@@ -34,6 +35,7 @@ func (c *commit) istio(s *split) {
 		c.warn(s.problem(field("spec", "stickiness"), "Istio chooses the target of each request by chance: there a client keeps "+
 			"to one pod of a target, not to one target"))
 	}
+	c.refuseRival(s, v1alpha1.OutputIstio, s.istioEntrances())
 	byService := map[desired.Key][]splitTarget{}
 	for i, t := range s.targets {
 		if t.subset != nil || s.sticky != nil {
@@ -68,6 +70,10 @@ func (c *commit) agree(s *split, i int, t splitTarget) {
 	}
 	if t.subset == nil {
 		return
+	}
+	if len(validation.IsDNS1123Label(t.name)) > 0 {
+		c.refuse(s.problem(field("spec", "targets", i, "name"), "names a subset in Istio: want lower-case letters, digits and '-', got %q",
+			t.name))
 	}
 	text := labels.Set(t.subset).String()
 	if known, ok := other.subsets[t.name]; ok && known != text {

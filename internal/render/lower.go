@@ -22,6 +22,8 @@ type commit struct {
 	// splits are those that were resolved, and istioClaims what they say of one Service in Istio.
 	splits      map[desired.Key]*split
 	istioClaims map[desired.Key]istioClaim
+	// entered are the splits of other outputs by output and host.
+	entered map[string][]entered
 	schemas     map[string]*schemaProps
 	// rawNames and rawListeners are what EnvoyConfigs have taken: names by type, and addresses.
 	rawNames     map[string][]rawName
@@ -33,7 +35,7 @@ type commit struct {
 func lower(ctx context.Context, in lowering) (lowered, desired.Problems) {
 	c := &commit{
 		lowering: in, index: newIndex(in.others), splits: map[desired.Key]*split{},
-		istioClaims: map[desired.Key]istioClaim{},
+		istioClaims: map[desired.Key]istioClaim{}, entered: map[string][]entered{},
 		schemas:     map[string]*schemaProps{}, rawNames: map[string][]rawName{},
 	}
 	table := kinds()

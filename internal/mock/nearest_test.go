@@ -25,7 +25,9 @@ func TestAPathThatIsNotThereIsAnsweredWithWhatWasMeant(t *testing.T) {
 		"/" + strings.Repeat("a/", 100): {"the search is bounded", bases, nil},
 	} {
 		w := ask(t, handler(t, "testdata/"+c.file+"/openapi.yaml"), "GET "+path, "")
-		var p struct{ Nearest []string }
+		var p struct {
+			Nearest []string `json:"nearest"`
+		}
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusNotFound {
 			t.Fatalf("%s: %d %s", path, w.Code, w.Body)
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tidelock/tidelock/internal/openapi"
@@ -26,6 +27,9 @@ type definition struct {
 // repository can refer to each other; else the file's own folder. A link in a repository may lead out of it: there the
 // file is where it really is.
 func locate(file string) (definition, error) {
+	if strings.Contains(file, "://") {
+		return definition{}, fmt.Errorf("locate %s: nothing is fetched: name a file", file)
+	}
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return definition{}, fmt.Errorf("locate %s: %w", file, err)

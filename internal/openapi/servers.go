@@ -70,6 +70,12 @@ func expand(server *Node) ([]string, error) {
 	return urls, nil
 }
 
+// unknownVariables are the names in the path of a server's URL for which it has no variable.
+func unknownVariables(server *Node) []string {
+	names, _, _ := parseTemplate(withoutHost(server.Member("url").Text()))
+	return slices.DeleteFunc(names, func(name string) bool { return server.Member("variables").Member(name) != nil })
+}
+
 // withoutHost cuts scheme and host off, where they are there; templates in them do not matter.
 func withoutHost(url string) string {
 	_, rest, ok := strings.Cut(url, "://")

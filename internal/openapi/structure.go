@@ -27,6 +27,7 @@ func checkStructure(root *Node) (errs, warnings Errors) {
 		root: root, v31: v31, grammar: g, vocabulary: newVocabulary(g, v31), operations: map[string]string{},
 	}
 	visit(root, s.spot)
+	s.security(root, "")
 	s.paths(root.Member("paths"))
 	return s.errs, s.warnings
 }
@@ -247,11 +248,27 @@ func (s *structure) operation(at spot) {
 		}
 	}
 	s.parameters(at.node.Member("parameters"), at.where)
+	s.security(at.node, at.where)
 }
 
-// server tells of a URL that lacks its scheme: by RFC 3986 its host is then the first part of a path.
+// security tells of schemes that are not there: a mock cannot ask for them.
+func (s *structure) security(n *Node, where string) {
+	for _, requirement := range n.Member("security").Elements() {
+		for name := range requirement.Members() {
+			if s.root.Member("components").Member("securitySchemes").Member(name) == nil {
+				s.warn(requirement, within(where, "security"), "no scheme %.40q is in components.securitySchemes, so it is not asked for", name)
+			}
+		}
+	}
+}
+
+// server tells of a URL that lacks its scheme: by RFC 3986 its host is then the first part of a path. And of variables in
+// its path that nobody declares.
 func (s *structure) server(at spot) {
 	u := at.node.Member("url")
+	for _, name := range unknownVariables(at.node) {
+		s.warn(u, within(at.where, "url"), "{%.40s} is no variable of the server, so it stands for itself", name)
+	}
 	first, _, _ := strings.Cut(u.Text(), "/")
 	if strings.Trim(first, ".") != "" && strings.ContainsAny(first, ".:") && !strings.Contains(u.Text(), "://") {
 		s.warn(u, within(at.where, "url"), "%.100q is a path, since it has no scheme: write %.100q if its first part is a host", u.text, "https://"+u.text)

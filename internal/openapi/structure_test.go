@@ -62,10 +62,24 @@ func TestAFieldThatTheSpecificationDoesNotHaveIsPointedOut(t *testing.T) {
 	}
 }
 
-func TestAServerWithoutASchemeIsPointedOut(t *testing.T) {
+func TestASchemeThatIsNotThereIsPointedOut(t *testing.T) {
+	doc, err := Bundle(t.Context(), "a.yaml", reader(map[string]string{"a.yaml": described("3.0.3",
+		"  /a: {get: {security: [{key: [], kye: []}], responses: {default: {description: d}}}}\n"+
+			"security: [{key: []}, {}]\ncomponents: {securitySchemes: {key: {type: apiKey, in: query, name: key}}}\n")}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `a.yaml:4: paths./a.get.security: no scheme "kye" is in components.securitySchemes, so it is not asked for`
+	if got := doc.Warnings.Error(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestAServerWithAnOddURLIsPointedOut(t *testing.T) {
 	for url, want := range map[string]string{
 		"api.example.com/v1":     `a.yaml:3: servers.url: "api.example.com/v1" is a path, since it has no scheme: write "https://api.example.com/v1" if its first part is a host`,
 		"localhost:8080":         `a.yaml:3: servers.url: "localhost:8080" is a path, since it has no scheme: write "https://localhost:8080" if its first part is a host`,
+		"https://a.test/{v}":     `a.yaml:3: servers.url: {v} is no variable of the server, so it stands for itself`,
 		"https://{host}.com:{p}": "", "//example.com/v1": "", "/v1.0": "", "./v1": "", "../api": "", "v1/": "",
 	} {
 		doc, err := Bundle(t.Context(), "a.yaml", reader(map[string]string{"a.yaml": head + "servers: [{url: \"" + url + "\"}]\npaths: {}\n"}))

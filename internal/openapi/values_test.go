@@ -41,6 +41,7 @@ func TestWhatIsNotJSONIsRefused(t *testing.T) {
 		"v: !!int x":       `a.yaml:1: "x" is no value of !!int`,
 		"{[a]: 1}":         "a.yaml:1: a key must be plain text",
 		"a: &a [*a]":       "a.yaml:1: values are nested more than 256 deep",
+		"a: b\nv: gr\xfcn": "a.yaml:2: the file is not UTF-8",
 		"{a: {<<: 3}}":     "a.yaml:1: a merge key (<<) takes a map or a list of maps",
 	} {
 		_, err := parse(&source{path: "a.yaml"}, []byte(text))

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -27,6 +28,9 @@ func parseYAML(src *source, text []byte) (*Node, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, Error{Path: src.path, Text: "the file is empty"}
 		}
+		if line, ok := notUTF8(text); ok {
+			return nil, Error{Path: src.path, Line: line, Text: "the file is not UTF-8"}
+		}
 		return nil, yamlSyntax(src, err)
 	}
 	var second yaml.Node
@@ -38,6 +42,17 @@ func parseYAML(src *source, text []byte) (*Node, error) {
 	}
 	c := yamlConverter{src: src}
 	return c.value(doc.Content[0], 0)
+}
+
+// notUTF8 returns the first line that is not UTF-8.
+func notUTF8(text []byte) (int, bool) {
+	line := 0
+	for part := range bytes.Lines(text) {
+		if line++; !utf8.Valid(part) {
+			return line, true
+		}
+	}
+	return 0, false
 }
 
 // yamlSyntax takes the line out of the library's text: "yaml: line 4: did not find expected ',' or ']'".

@@ -125,7 +125,8 @@ func TestAPreviewReadsTheFilesThatThePassReads(t *testing.T) {
 	if got, want := p.actions(p.preview(files)), []string{"create ConfigMap keep", "create ConfigMap sub-keep"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got, want := p.written(p.applyOnce(files)), []string{"PATCH configmaps/keep", "PATCH configmaps/sub-keep"}; !slices.Equal(got, want) {
+	got, _ := p.written(p.applyOnce(files))
+	if want := []string{"PATCH " + p.ns + "/configmaps/keep", "PATCH " + p.ns + "/configmaps/sub-keep"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if d := p.preview(files); d.Changed {

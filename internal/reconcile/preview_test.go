@@ -39,7 +39,7 @@ func (p *product) preview(files map[string]string) diff.Diff {
 	w := &wire{}
 	rc := env.Cluster(p.t).Config()
 	rc.Wrap(func(rt http.RoundTripper) http.RoundTripper { w.base = rt; return w })
-	held, err := apply.New(apply.Config{REST: rc, Owner: p.ns, Namespace: p.ns, Path: ".", Takeover: true})
+	held, err := apply.New(apply.Config{REST: rc, Owner: p.ns, Namespace: p.ns, Path: p.path, Takeover: true})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func (p *product) preview(files map[string]string) diff.Diff {
 		p.t.Fatal(err)
 	}
 	loop := New(Config{
-		Repository: "a clone", Path: ".", Source: clone, Cluster: held, World: world, Proxies: xds.NewServer(xds.Config{}),
-		Render: render.Options{Cache: render.NewCache()}, Definitions: crds.FS, Version: "v0.1.0",
+		Repository: "a clone", Path: p.path, Source: clone, Cluster: held, World: world, Proxies: xds.NewServer(xds.Config{}),
+		Render: render.Options{Path: p.path, Cache: render.NewCache()}, Definitions: crds.FS, Version: "v0.1.0",
 	})
 	ctx, cancel := context.WithCancel(p.t.Context())
 	var running sync.WaitGroup

@@ -76,6 +76,7 @@ func (w *wire) failing(fail func(*http.Request) error) {
 type product struct {
 	t      testing.TB
 	ns     string
+	path   string // of the folder that is followed
 	repo   *repository
 	mocks  *mock.Local
 	client client.Client
@@ -104,7 +105,7 @@ func newProduct(tb testing.TB) *product {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &product{t: tb, ns: plane.Namespace(tb), repo: newRepository(), client: c, stop: func() {}}
+	return &product{t: tb, ns: plane.Namespace(tb), path: ".", repo: newRepository(), client: c, stop: func() {}}
 }
 
 // start runs a new life of the daemon on what the last one left.
@@ -116,7 +117,7 @@ func (p *product) start() {
 	rc := env.Cluster(p.t).Config()
 	rc.Wrap(func(rt http.RoundTripper) http.RoundTripper { w.base = rt; return w })
 	log := slog.New(slog.NewTextHandler(testLog{p.t}, nil))
-	cfg := apply.Config{REST: rc, Owner: p.ns, Namespace: p.ns, Repository: "https://git.example.test/shop", Path: "."}
+	cfg := apply.Config{REST: rc, Owner: p.ns, Namespace: p.ns, Repository: "https://git.example.test/shop", Path: p.path}
 	if p.mocks != nil {
 		cfg.Podless = []string{v1alpha1.KindAPIMock}
 	}
@@ -131,9 +132,9 @@ func (p *product) start() {
 	p.wire, p.lis = w, bufconn.Listen(buffer)
 	proxies := xds.NewServer(xds.Config{Listener: p.lis, LagAfter: soon})
 	p.loop = New(Config{
-		Repository: "https://git.example.test/shop", Ref: "main", Path: ".",
+		Repository: "https://git.example.test/shop", Ref: "main", Path: p.path,
 		Source: p.repo, Cluster: cluster, Proxies: proxies, World: world, Mocks: p.mocks,
-		Render: render.Options{Cache: render.NewCache()},
+		Render: render.Options{Path: p.path, Cache: render.NewCache()},
 		Wake:   []<-chan struct{}{p.repo.changed, cluster.Changed(), proxies.Changed(), world.Changed()},
 		// The definitions are the same for all tests of the process.
 		Definitions: crds.FS, Version: "v0.1.0", Logger: log,

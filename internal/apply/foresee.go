@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,8 +35,8 @@ func (c *Cluster) Uninstalled(ctx context.Context, fsys fs.FS, version string) (
 	return out, nil
 }
 
-// Foresee returns a plan with its Prunes as Prune will find them: what is gone already is left out, and what another
-// instance claims is a Release. Nothing is written.
+// Foresee returns a plan with its Prunes as Prune will find them: what is gone already is left out, what another instance
+// claims is a Release, and what has to happen first is told. Nothing is written.
 func (c *Cluster) Foresee(ctx context.Context, p Plan) (Plan, error) {
 	if len(p.Prunes) == 0 {
 		return p, nil
@@ -45,15 +46,23 @@ func (c *Cluster) Foresee(ctx context.Context, p Plan) (Plan, error) {
 		return p, err
 	}
 	x := &pruning{c: c, claimed: claimed}
+	refused := slices.IndexFunc(p.Writes, func(ch Change) bool { return ch.Action == Refuse })
 	kept := make([]Change, 0, len(p.Prunes))
 	for _, ch := range p.Prunes {
 		found, err := x.resolve(ctx, &ch)
 		if err != nil {
 			return p, fmt.Errorf("look at %s: %w", ch.ID, err)
 		}
-		if found {
-			kept = append(kept, ch)
+		if !found {
+			continue
 		}
+		if h, held := x.held(ch); held {
+			ch.WaitsFor = h.String()
+		}
+		if refused >= 0 { // nothing is pruned while a write fails
+			ch.WaitsFor = fmt.Sprintf("%s to be in, which is refused", p.Writes[refused].ID)
+		}
+		kept = append(kept, ch)
 	}
 	p.Prunes = kept
 	return p, nil

@@ -100,17 +100,26 @@ func (x *pruning) stays(ch Change, keep func(desired.ID) string) bool {
 			return true
 		}
 	}
-	i := slices.IndexFunc(ch.holds, func(h hold) bool { return !x.c.cfg.podless(h.source) })
+	h, held := x.held(ch)
 	switch {
-	case i < 0 || ch.Action != Delete:
+	case !held:
 		return false
-	case ch.holds[i].meant:
+	case h.meant:
 		x.hold(ch)
-		x.res.Kept = append(x.res.Kept, desired.Wait{For: ch.String(), Until: ch.holds[i].String()})
+		x.res.Kept = append(x.res.Kept, desired.Wait{For: ch.String(), Until: h.String()})
 	default:
-		x.wait(ch, ch.holds[i].String())
+		x.wait(ch, h.String())
 	}
 	return true
+}
+
+// held finds the workload whose older pods may need an object that is to be deleted.
+func (x *pruning) held(ch Change) (hold, bool) {
+	i := slices.IndexFunc(ch.holds, func(h hold) bool { return !x.c.cfg.podless(h.source) })
+	if i < 0 || ch.Action != Delete {
+		return hold{}, false
+	}
+	return ch.holds[i], true
 }
 
 // end ends one object.

@@ -83,6 +83,8 @@ type Change struct {
 	Live *Live
 	// Reason in plain words: "changed in the repository", "owned by Flux Kustomization flux-system/apps".
 	Reason string
+	// WaitsFor is what a Delete or Release waits for, where that can be known. Foresee sets it.
+	WaitsFor string
 
 	// digest of the content that is declared.
 	digest string

@@ -45,6 +45,8 @@ type Change struct {
 	desired.ID
 	Action Action
 	Reason string
+	// WaitsFor is what a delete waits for, where that can be known.
+	WaitsFor string
 	// Before and After are the object on both sides; nil where it is absent. They are shared and are not changed.
 	Before, After *unstructured.Unstructured
 	// Origin and Source are those of the head where it has the object, else of the base.

@@ -122,6 +122,8 @@ type Prune struct {
 	Action Action `json:"action"`
 	Object string `json:"object"`
 	Reason string `json:"reason,omitempty"`
+	// WaitsFor is what has to happen first, where that can be known: "Deployment shop/web to roll out".
+	WaitsFor string `json:"waitsFor,omitempty"`
 	// ReplacedBy is what the object is called from now on, where it is a rename.
 	ReplacedBy string `json:"replacedBy,omitempty"`
 	// File and Line are where it stood.

@@ -181,7 +181,7 @@ func prunes(changes []Change, p partners) []Prune {
 		switch c.Action { //nolint:exhaustive // the others delete nothing
 		case Delete, Release, Recreate:
 			prune := Prune{
-				Action: c.Action, Object: c.ID.String(), Reason: reason(c), File: c.Origin.Path, Line: c.Origin.Line, id: c.ID,
+				Action: c.Action, Object: c.ID.String(), Reason: reason(c), WaitsFor: c.WaitsFor, File: c.Origin.Path, Line: c.Origin.Line, id: c.ID,
 			}
 			if to := p.by[i]; to != nil {
 				prune.ReplacedBy = to.ID.String()

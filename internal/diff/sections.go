@@ -211,6 +211,9 @@ func pruneSection(d Diff) section {
 		case p.Action == Recreate:
 			sign, text = "!", joined(": ", "deleted and made anew", p.Reason)
 		}
+		if p.WaitsFor != "" {
+			text = joined(", ", text, "waits for "+p.WaitsFor)
+		}
 		text = pad(p.Object, width) + "  " + joined("  ", place2(p.File, p.Line), text)
 		s.items = append(s.items, []line{{sign: sign, text: strings.TrimRight(text, " ")}})
 	}

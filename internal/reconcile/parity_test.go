@@ -190,8 +190,8 @@ func ends(t *testing.T, d diff.Diff, before, after map[diff.Step]*unstructured.U
 	}
 }
 
-// sameAsSaid previews a commit, has the daemon take it, and compares; it returns how many writes there were.
-func (p *product) sameAsSaid(t *testing.T, what string, files map[string]string) int {
+// sameAsSaid previews a commit, has the daemon take it, and compares.
+func (p *product) sameAsSaid(t *testing.T, what string, files map[string]string) {
 	t.Helper()
 	said := p.preview(files) // the first one before our kinds are installed
 	before := p.lives(said)
@@ -208,7 +208,6 @@ func (p *product) sameAsSaid(t *testing.T, what string, files map[string]string)
 		t.Fatalf("%s is in, and a preview of it says:\n%s", what, p.text(d))
 	}
 	t.Logf("%s: %d writes, of its own %v", what, len(did), own)
-	return len(did)
 }
 
 func TestADaemonWritesWhatAPreviewSays(t *testing.T) {

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/diff"
 )
 
@@ -131,5 +133,70 @@ func TestAPreviewReadsTheFilesThatThePassReads(t *testing.T) {
 	}
 	if d := p.preview(files); d.Changed {
 		t.Errorf("nothing changed since:\n%s", p.text(d))
+	}
+}
+
+// What holds a delete back is told where it can be known, and the daemon is held back by that.
+func TestAPreviewSaysWhatADeleteWaitsFor(t *testing.T) {
+	t.Parallel()
+	web := func(settings string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: NAMESPACE}\nspec: {selector: {matchLabels: {a: web}}, " +
+			"template: {metadata: {labels: {a: web}}, spec: {containers: [{name: app, image: app, envFrom: [{configMapRef: {name: " + settings + "}}]}]}}}\n---\n"
+	}
+	before := map[string]string{"all.yaml": web("old") + manifest("old", "data: {v: '1'}") + manifest("keep", "data: {v: '1'}")}
+	for name, test := range map[string]struct{ after, waits string }{
+		"a roll-out": {web("new") + manifest("new", "data: {v: '1'}") + manifest("keep", "data: {v: '1'}"), "Deployment NS/web to roll out"},
+		"what another owns": {web("old") + manifest("flux", "data: {v: '1'}") + manifest("keep", "data: {v: '1'}") +
+			manifest("old", "data: {v: '1'}"), ""},
+		"a refusal": {manifest("flux", "data: {v: '1'}") + manifest("keep", "data: {v: '1'}"), "ConfigMap NS/flux to be in, which is refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProduct(t)
+			p.applyOnce(before)
+			p.make("flux", map[string]string{
+				"kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "flux-system",
+			}, map[string]string{"v": "0"})
+			after := map[string]string{"all.yaml": test.after}
+			d := p.preview(after)
+			for _, prune := range d.Prunes {
+				if got := strings.ReplaceAll(prune.WaitsFor, p.ns, "NS"); got != test.waits {
+					t.Errorf("%s waits for %q, want %q", prune.Object, got, test.waits)
+				}
+			}
+			want := slices.DeleteFunc(planned(d), func(w string) bool { return strings.HasPrefix(w, "DELETE") })
+			p.drive = nil
+			p.start()
+			commit := p.offer(after)
+			p.until("the commit to be acted on", func(s v1alpha1.SyncStatus) bool { return s.Commit == commit && s.Counts.Failed+s.Counts.Waiting > 0 })
+			p.passes(2)
+			p.stop()
+			if got, _ := p.written(p.wire.take()); !slices.Equal(got, want) {
+				t.Errorf("the daemon wrote %v, and %v was said to be written at once", got, want)
+			}
+		})
+	}
+}
+
+// What the brakes hold is told, and then nothing at all is written.
+func TestNothingIsWrittenOfWhatAPreviewSaysIsHeld(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	many := ""
+	for n := range 12 {
+		many += manifest(fmt.Sprint("n", n), "data: {v: '1'}")
+	}
+	p.applyOnce(map[string]string{"all.yaml": many})
+	files := map[string]string{"all.yaml": manifest("n0", "data: {v: '2'}")}
+	if d := p.preview(files); d.Brake == nil || !d.Brake.Held || d.Brake.Deletes != 11 {
+		t.Errorf("the brakes say %+v", d.Brake)
+	}
+	p.drive = nil
+	p.start()
+	commit := p.offer(files)
+	p.until("the commit to be held", func(s v1alpha1.SyncStatus) bool { return s.Rejected != nil && s.Rejected.Commit == commit })
+	p.stop()
+	if got, _ := p.written(p.wire.take()); len(got) > 0 {
+		t.Errorf("the daemon wrote %v", got)
 	}
 }

@@ -144,7 +144,7 @@ func between(plan apply.Plan, base desired.State) []diff.Change {
 }
 
 func changeOf(c *apply.Change) diff.Change {
-	out := diff.Change{ID: c.ID, Action: diff.Action(c.Action), Reason: c.Reason}
+	out := diff.Change{ID: c.ID, Action: diff.Action(c.Action), Reason: c.Reason, WaitsFor: c.WaitsFor}
 	if c.Action == apply.Create {
 		out.Reason = "" // that it is new is said by what is done
 	}

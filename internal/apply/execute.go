@@ -126,6 +126,7 @@ func (x *execution) write(ctx context.Context, ch Change) {
 	live, err := x.c.write(ctx, ch)
 	switch {
 	case err == nil:
+		x.c.fights.wrote(ch.ID, false)
 		x.done(ch, live)
 	case isConflict(err):
 		x.wait(ch, "the next look: it changed meanwhile: "+short(err))
@@ -134,6 +135,7 @@ func (x *execution) write(ctx context.Context, ch Change) {
 	case meta.IsNoMatchError(err) && x.defined(ch.GroupKind()):
 		x.wait(ch, "the API server to offer the kind")
 	default:
+		x.c.fights.wrote(ch.ID, true)
 		x.fail(ch, err)
 	}
 }

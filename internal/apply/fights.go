@@ -24,6 +24,8 @@ type fights struct {
 	now     func() time.Time
 	mu      sync.Mutex
 	buckets map[desired.ID]bucket
+	// unsure are objects of which a write of ours failed last: what it left is not somebody else's doing.
+	unsure map[desired.ID]bool
 }
 
 type bucket struct {
@@ -31,10 +33,27 @@ type bucket struct {
 	at     time.Time
 }
 
-// take takes a token for a correction; false where none is left.
+// wrote notes how the last write of an object ended.
+func (f *fights) wrote(id desired.ID, failed bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case !failed:
+		delete(f.unsure, id)
+	case f.unsure == nil:
+		f.unsure = map[desired.ID]bool{id: true}
+	default:
+		f.unsure[id] = true
+	}
+}
+
+// take takes a token for a correction; false where none is left. To end what a failed write of ours began takes none.
 func (f *fights) take(id desired.ID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.unsure[id] {
+		return true
+	}
 	now := f.now()
 	if f.buckets == nil {
 		f.buckets = map[desired.ID]bucket{}

@@ -194,6 +194,14 @@ func TestCorrectionsComeBackOneByOne(t *testing.T) {
 	if !f.take(configMapID("shop", "other")) {
 		t.Error("another object pays for it")
 	}
+	f.wrote(id, true)
+	if !f.take(id) || !f.take(id) {
+		t.Error("what a failed write of ours left is taken for somebody's doing")
+	}
+	f.wrote(id, false)
+	if f.take(id) {
+		t.Error("one too many, after a write of ours went well")
+	}
 	now = now.Add(fightWindow / fightLimit)
 	if !f.take(id) || f.take(id) {
 		t.Error("want one correction back after a fifth of the window")

@@ -14,9 +14,9 @@ import (
 type scene struct {
 	backends map[string]backend
 	hosts    map[string]host
-	splits   map[string]map[string]int // weights by backend
-	log      bool                      // whether listeners write an access log
-	made     int                       // how many names were given
+	splits   map[string]*split
+	log      bool // whether listeners write an access log
+	made     int  // how many names were given
 }
 
 // backend answers with its text.
@@ -27,7 +27,7 @@ type backend struct {
 	timeout int    // for connections, in seconds
 }
 
-// host is one host of one listener, in a ProxyRoute of its own.
+// host is one host of one listener. Hosts of one ProxyRoute agree in all but their names.
 type host struct {
 	route    string // name of the ProxyRoute
 	listener int
@@ -36,7 +36,7 @@ type host struct {
 }
 
 func newScene(r *rand.Rand) *scene {
-	s := &scene{backends: map[string]backend{}, hosts: map[string]host{}, splits: map[string]map[string]int{}}
+	s := &scene{backends: map[string]backend{}, hosts: map[string]host{}, splits: map[string]*split{}}
 	for _, kind := range kinds() {
 		s.backend(r, kind)
 	}
@@ -87,9 +87,13 @@ func (s *scene) change(r *rand.Rand) string {
 		{"edit a backend", s.edit},
 		{"add a host", func(r *rand.Rand) { s.host(r, r.IntN(2)) }},
 		{"remove a host", s.removeHost},
-		{"rename a route", s.renameRoute},
+		{"move a host to a ProxyRoute of its own", s.leave},
+		{"move a host to the ProxyRoute of another", s.join},
 		{"add a split", s.weigh},
 		{"change weights", s.reweigh},
+		{"rename a target of a split", s.renameTarget},
+		{"add a step that is due soon", s.addStep},
+		{"take the steps of a split away", s.dropSteps},
 		{"change the settings of a route and of a backend", s.tune},
 		{"turn the access log on or off", func(*rand.Rand) { s.log = !s.log }},
 	}
@@ -99,14 +103,25 @@ func (s *scene) change(r *rand.Rand) string {
 }
 
 func (s *scene) move(r *rand.Rand, to string) {
-	name := pick(r, s.hosts)
-	h := s.hosts[name]
-	if r.IntN(2) == 0 {
-		h.to = to
-	} else {
-		h.deep = to
+	deep := r.IntN(2) == 0
+	s.set(pick(r, s.hosts), func(h *host) {
+		if deep {
+			h.deep = to
+		} else {
+			h.to = to
+		}
+	})
+}
+
+// set changes a host, and with it those that share its ProxyRoute.
+func (s *scene) set(name string, change func(*host)) {
+	route := s.hosts[name].route
+	for n, h := range s.hosts {
+		if h.route == route {
+			change(&h)
+			s.hosts[n] = h
+		}
 	}
-	s.hosts[name] = h
 }
 
 func (s *scene) renameBackend(r *rand.Rand) {
@@ -119,10 +134,17 @@ func (s *scene) renameBackend(r *rand.Rand) {
 		h.to, h.deep = renamed(h.to, old, name), renamed(h.deep, old, name)
 		s.hosts[n] = h
 	}
-	for _, weights := range s.splits {
-		if w, ok := weights[old]; ok {
-			delete(weights, old)
-			weights[name] = w
+	for _, sp := range s.splits {
+		if w, ok := sp.weights[old]; ok {
+			delete(sp.weights, old)
+			sp.weights[name] = w
+			if r.IntN(2) == 0 { // the target keeps its name
+				sp.names[name] = sp.named(old)
+			}
+			delete(sp.names, old)
+			for i := range sp.steps {
+				sp.steps[i].to = renamed(sp.steps[i].to, old, name)
+			}
 		}
 	}
 }
@@ -145,7 +167,7 @@ func (s *scene) sweep() {
 			delete(s.splits, name)
 			continue
 		}
-		for b := range s.splits[name] {
+		for b := range s.splits[name].weights {
 			used[b] = true
 		}
 	}
@@ -170,50 +192,24 @@ func (s *scene) removeHost(r *rand.Rand) {
 	}
 }
 
-func (s *scene) renameRoute(r *rand.Rand) {
+func (s *scene) leave(r *rand.Rand) {
 	name := pick(r, s.hosts)
 	h := s.hosts[name]
 	h.route = s.name("route")
 	s.hosts[name] = h
 }
 
-// weigh makes a split of all mocks and services and leads a host to it.
-func (s *scene) weigh(r *rand.Rand) {
-	weights := map[string]int{}
-	for _, name := range slices.Sorted(maps.Keys(s.backends)) {
-		if s.backends[name].kind != "address" {
-			weights[name] = 1 + r.IntN(9)
-		}
-	}
-	if len(weights) == 0 {
-		return
-	}
-	name := s.name("split")
-	s.splits[name] = weights
-	s.move(r, name)
-}
-
-// reweigh changes a split's weights; some become 0, and one never does. A target may go.
-func (s *scene) reweigh(r *rand.Rand) {
-	if len(s.splits) == 0 {
-		return
-	}
-	weights := s.splits[pick(r, s.splits)]
-	for _, name := range slices.Sorted(maps.Keys(weights)) {
-		weights[name] = r.IntN(3)
-	}
-	weights[pick(r, weights)] = 3
-	if last := pick(r, weights); weights[last] == 0 {
-		delete(weights, last)
+func (s *scene) join(r *rand.Rand) {
+	name, to := pick(r, s.hosts), s.hosts[pick(r, s.hosts)]
+	if s.hosts[name].listener == to.listener {
+		s.hosts[name] = to
 	}
 }
 
 func (s *scene) tune(r *rand.Rand) {
-	name := pick(r, s.hosts)
-	h := s.hosts[name]
-	h.timeout = 10 + r.IntN(10)
-	s.hosts[name] = h
-	name = pick(r, s.backends)
+	timeout := 10 + r.IntN(10)
+	s.set(pick(r, s.hosts), func(h *host) { h.timeout = timeout })
+	name := pick(r, s.backends)
 	b := s.backends[name]
 	b.timeout = 2 + r.IntN(8)
 	s.backends[name] = b
@@ -246,25 +242,35 @@ func (s *scene) manifests(at stage) string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.splits)) {
-		var targets []string
-		for _, b := range slices.Sorted(maps.Keys(s.splits[name])) {
-			targets = append(targets, fmt.Sprintf("{name: %[1]s, %[2]s: %[1]s, weight: %[3]d}", b, s.backends[b].kind, s.splits[name][b]))
-		}
-		add("apiVersion: tidelock.dev/v1alpha1\nkind: TrafficSplit\nmetadata: {name: %s, namespace: %s}\nspec: {targets: [%s]}\n",
-			name, at.namespace, strings.Join(targets, ", "))
+		add("apiVersion: tidelock.dev/v1alpha1\nkind: TrafficSplit\nmetadata: {name: %s, namespace: %s}\nspec: {%s}\n",
+			name, at.namespace, s.splits[name].manifest(s.backends))
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.hosts)) {
-		h := s.hosts[name]
+	for _, hosts := range s.routes() {
+		h := s.hosts[hosts[0]]
 		log := ""
 		if s.log {
 			log = ", accessLog: {path: " + at.accessLog + "}"
 		}
 		add("apiVersion: tidelock.dev/v1alpha1\nkind: ProxyRoute\nmetadata: {name: %s, namespace: %s}\nspec:\n"+
-			"  listener: {name: l%d, address: 127.0.0.1, port: %d%s}\n  hosts: [%s.example.com]\n  rules:\n"+
+			"  listener: {name: l%d, address: 127.0.0.1, port: %d%s}\n  hosts: [%s]\n  rules:\n"+
 			"  - {backend: %s, timeout: %ds}\n  - {match: {path: {value: /deep}}, backend: %s}\n",
-			h.route, at.namespace, h.listener, at.ports[h.listener], log, name, s.leads(h.to, at), h.timeout, s.leads(h.deep, at))
+			h.route, at.namespace, h.listener, at.ports[h.listener], log, strings.Join(hosts, ".example.com, ")+".example.com", s.leads(h.to, at), h.timeout, s.leads(h.deep, at))
 	}
 	return strings.Join(docs, "---\n")
+}
+
+// routes are the hosts of each ProxyRoute.
+func (s *scene) routes() [][]string {
+	by := map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(s.hosts)) {
+		route := s.hosts[name].route
+		by[route] = append(by[route], name)
+	}
+	var out [][]string
+	for _, route := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, by[route])
+	}
+	return out
 }
 
 // leads is the backend of a rule.

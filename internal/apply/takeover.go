@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +28,9 @@ import (
 //   - what any other kubectl command (create, edit, patch, apply --server-side) holds of the fields that we hold as well.
 //
 // What else people and controllers set is theirs, and stays.
+
+// lastApplied is where kubectl's client-side apply keeps the manifest.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // clientSideManagers are the field managers of kubectl's client-side apply, and the one that the API server gives to
 // fields from before anybody tracked them.
@@ -157,7 +159,7 @@ func (c *Cluster) takeOver(ctx context.Context, ch Change) (string, error) {
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": u.GetResourceVersion()},
 		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
 	}
-	for _, name := range []string{v1alpha1.AnnotationAdopt, "kubectl.kubernetes.io/last-applied-configuration"} {
+	for _, name := range []string{v1alpha1.AnnotationAdopt, lastApplied} {
 		if _, ok := u.GetAnnotations()[name]; ok {
 			path := "/metadata/annotations/" + strings.ReplaceAll(name, "/", "~1")
 			patch = append(patch, map[string]any{"op": "remove", "path": path})
@@ -171,58 +173,4 @@ func (c *Cluster) takeOver(ctx context.Context, ch Change) (string, error) {
 		return "", err
 	}
 	return u.GetResourceVersion(), nil
-}
-
-// dropUndeclared takes from the answer to a dry run what goes with the write after a take-over, which a dry run cannot make.
-func dropUndeclared(after, before *unstructured.Unstructured, ch Change) error {
-	entries, err := handOver(before, ch)
-	if err != nil {
-		return fmt.Errorf("take over the fields of others: %w", err)
-	}
-	held, others := &fieldpath.Set{}, &fieldpath.Set{}
-	for _, e := range entries {
-		set, err := fieldsOf(e)
-		switch {
-		case err != nil:
-			return err
-		case byUs(e):
-			held = set
-		default:
-			others = others.Union(set)
-		}
-	}
-	entries = after.GetManagedFields()
-	if i := slices.IndexFunc(entries, byUs); i >= 0 {
-		declared, err := fieldsOf(entries[i])
-		if err != nil {
-			return err
-		}
-		others = others.Union(declared)
-	}
-	dropFields(after.Object, held.Difference(others), others)
-	return nil
-}
-
-// dropFields returns a value without the fields of a set; one below which others hold something stays for that.
-func dropFields(at any, gone, others *fieldpath.Set) any {
-	for pe := range gone.Members.All() {
-		_, segment, found := step(at, pe)
-		if !found || !others.WithPrefix(pe).Empty() {
-			continue
-		}
-		switch v := at.(type) {
-		case map[string]any:
-			delete(v, segment)
-		case []any:
-			i, _ := strconv.Atoi(segment) // of an item that step has found
-			at = slices.Delete(v, i, i+1)
-		}
-	}
-	for pe := range gone.Children.All() {
-		inner, _ := gone.Children.Get(pe)
-		if child, segment, found := step(at, pe); found {
-			put(at, segment, dropFields(child, inner, others.WithPrefix(pe)), true)
-		}
-	}
-	return at
 }

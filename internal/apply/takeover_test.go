@@ -154,6 +154,10 @@ spec: {maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, n
 			}
 			if tc.made {
 				clientSideApply(t, before[0].Content)
+				foreseen := in.foresee(t, after[:1])
+				if _, ok, _ := unstructured.NestedInt64(foreseen.Object, "spec", "progressDeadlineSeconds"); !ok {
+					t.Error("a default that kubectl held is foreseen to go, and will be there again")
+				}
 			} else {
 				in.sync(t, before)
 			}
@@ -185,7 +189,11 @@ func (in *instance) foresee(tb testing.TB, objects []desired.Object) *unstructur
 	if err != nil {
 		tb.Fatal(err)
 	}
-	sights, err := in.Sights(tb.Context(), NewPlan(d, in.Inventory(), view))
+	plan, _, err := in.Preflight(tb.Context(), NewPlan(d, in.Inventory(), view))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	sights, err := in.Sights(tb.Context(), plan)
 	if err != nil || len(sights) == 0 || sights[0].After == nil {
 		tb.Fatalf("nothing is foreseen: %v, %v", sights, err)
 	}

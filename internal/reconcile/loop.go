@@ -96,7 +96,7 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) Converge(ctx context.Context) error {
 	outstanding := ""
 	err := l.passes(ctx, func(now standing) (bool, error) {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil || outstanding == "" {
 			_, outstanding = now.words(l.now())
 		}
 		return now.settled(), now.verdict()

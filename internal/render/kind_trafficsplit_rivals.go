@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
@@ -43,10 +44,8 @@ func (c *commit) refuseRival(s *split, output v1alpha1.Output, entrances []entra
 // meet returns the first entrance that two lists share.
 func meet(a, b []entrance) (string, bool) {
 	for _, x := range a {
-		for _, y := range b {
-			if x.overlaps(y) {
-				return x.gateway, true
-			}
+		if slices.ContainsFunc(b, x.overlaps) {
+			return x.gateway, true
 		}
 	}
 	return "", false

@@ -24,7 +24,7 @@ type commit struct {
 	istioClaims map[desired.Key]istioClaim
 	// entered are the splits of other outputs by output and host.
 	entered map[string][]entered
-	schemas     map[string]*schemaProps
+	schemas map[string]*schemaProps
 	// rawNames and rawListeners are what EnvoyConfigs have taken: names by type, and addresses.
 	rawNames     map[string][]rawName
 	rawListeners []bound
@@ -36,7 +36,7 @@ func lower(ctx context.Context, in lowering) (lowered, desired.Problems) {
 	c := &commit{
 		lowering: in, index: newIndex(in.others), splits: map[desired.Key]*split{},
 		istioClaims: map[desired.Key]istioClaim{}, entered: map[string][]entered{},
-		schemas:     map[string]*schemaProps{}, rawNames: map[string][]rawName{},
+		schemas: map[string]*schemaProps{}, rawNames: map[string][]rawName{},
 	}
 	table := kinds()
 	for _, m := range in.ours {

@@ -69,10 +69,14 @@ func (t *tenure) rest() time.Duration {
 }
 
 // beside makes a request in another goroutine, and then does what it returns in this one.
-func (t *tenure) beside(ctx context.Context, request func(context.Context) func()) { t.within(ctx, t.slots, request) }
+func (t *tenure) beside(ctx context.Context, request func(context.Context) func()) {
+	t.within(ctx, t.slots, request)
+}
 
 // after makes a request that must not hold up a run.
-func (t *tenure) after(ctx context.Context, request func(context.Context) func()) { t.within(ctx, t.aside, request) }
+func (t *tenure) after(ctx context.Context, request func(context.Context) func()) {
+	t.within(ctx, t.aside, request)
+}
 
 func (t *tenure) within(ctx context.Context, slots chan struct{}, request func(context.Context) func()) {
 	t.wg.Go(func() {

@@ -12,7 +12,6 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tidelock/tidelock/internal/desired"

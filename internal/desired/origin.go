@@ -3,7 +3,10 @@ package desired
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Origin is a place in the repository.
@@ -14,12 +17,16 @@ type Origin struct {
 	Line int
 }
 
-// String returns "apps/shop/route.yaml:12".
+// String returns "apps/shop/route.yaml:12", always as one line of text: a name may hold anything.
 func (o Origin) String() string {
-	if o.Line == 0 {
-		return o.Path
+	p := o.Path
+	if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) {
+		p = strconv.Quote(p)
 	}
-	return fmt.Sprintf("%s:%d", o.Path, o.Line)
+	if o.Line == 0 {
+		return p
+	}
+	return fmt.Sprintf("%s:%d", p, o.Line)
 }
 
 // Problem is one thing that is wrong with the repository's content, with its place and how to mend it. It is an error;

@@ -18,6 +18,7 @@ func TestProblemNamesItsPlace(t *testing.T) {
 			`apps/route.yaml:12: ProxyRoute shop/web: spec.rules[0].backend: no service "cart"`,
 		},
 		"no line":   {Problem{Origin{"a.yaml", 0}, "", "", "is empty"}, "a.yaml: is empty"},
+		"two lines": {Problem{Origin{"a\nkind: x\xe9", 3}, "", "", "x"}, `"a\nkind: x\xe9":3: x`},
 		"text only": {Problem{Text: "no such path"}, "no such path"},
 	}
 	for name, test := range tests {

@@ -91,6 +91,8 @@ func (s *site) broken(f fieldPath, target string, err error) {
 	}
 	for _, p := range r.problems {
 		switch {
+		case p.Text == noSuchFile && s.tree.inSubmodule(target):
+			s.refuse(f, "%s %s", target, readNoSubmodule)
 		case p.Text == noSuchFile:
 			s.refuse(f, "%s %s", noSuchFile, target)
 		case f == nil:

@@ -30,6 +30,10 @@ func (g *guard) site(dir string, refuse func(format string, args ...any)) (*site
 	}
 	switch len(names) {
 	case 0:
+		if g.tree.inSubmodule(dir) {
+			refuse("%s %s", dir, readNoSubmodule)
+			return nil, false
+		}
 		refuse("no kustomization.yaml in folder %s", dir)
 		return nil, false
 	case 1:

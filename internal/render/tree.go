@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -207,8 +208,9 @@ func (t *tree) stateOf(name string, info fs.FileInfo, err error) string {
 
 // resolve returns the name that name leads to, without links.
 func (t *tree) resolve(name string) (string, error) {
-	if !utf8.ValidString(name) {
-		return "", &badPath{path: name, why: "is a name that is not UTF-8: rename it, or name the folder above in " + ignoreFile}
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return "", &badPath{path: name, why: "is a name that is not UTF-8, or holds a control character: rename it, or name the " +
+			"folder above in " + ignoreFile}
 	}
 	if !fs.ValidPath(name) {
 		return "", &badPath{path: name, why: "leads out of the repository"}

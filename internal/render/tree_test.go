@@ -58,6 +58,8 @@ func TestALinkIsFollowedInsideTheRepositoryAndNowhereElse(t *testing.T) {
 		"a name that leaves":           {name: "../secret", want: "leads out of the repository"},
 		"a name with a step back":      {name: "a/../a/file.txt", want: "leads out of the repository"},
 		"a folder":                     {name: "a", want: "a is a folder"},
+		"a name in Latin-1":            {name: "caf\xe9.yaml", want: "not UTF-8"},
+		"a name of two lines":          {name: "a\nkind: Secret", want: "control character"},
 		"deeper than anything sane is": {name: strings.Repeat("a/", 100) + "a", want: "is nested more than 64 deep"},
 	}
 	for name, tt := range tests {

@@ -280,3 +280,40 @@ func TestAFolderThatIsKeptOutlivesItsNextChange(t *testing.T) {
 	_, _, err = s.Commit(t.Context(), "sha256:"+strings.Repeat("0", 64))
 	wantErr(t, err, source.ErrUnknownCommit, dir)
 }
+
+func TestASnapshotOfAWorkingTreeIsWhatACommitWouldHold(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write("tracked/kept.log", "tracked before it was ignored")
+	f.commit("first")
+	f.write(".gitignore", "*.log\n/build/\n!always.log\n[!a-z]*.tmp\n")
+	f.write("sub/.gitignore", "local.yaml\r\n")
+	writeFile(t, filepath.Join(f.dev, ".git/info/exclude"), "mine.yaml\n")
+	for _, name := range []string{"a.log", "tracked/new.log", "build/a.yaml", "sub/local.yaml", "mine.yaml", "1.tmp"} {
+		f.write(name, "in no commit")
+	}
+	for _, name := range []string{"always.log", "sub/build/a.yaml", "local.yaml", "a.tmp", "new.yaml"} {
+		f.write(name, "may be committed")
+	}
+	f.run(f.dev, "init", "-q", "-b", "main", "other")
+	f.write("other/a.yaml", "of another repository")
+	_, tree, err := source.Snapshot(t.Context(), f.dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := readAll(t, tree)
+	f.git("-c", "advice.addEmbeddedRepo=false", "-c", "core.safecrlf=false", "add", "-A", ":!other")
+	for name := range strings.Lines(f.git("ls-files")) {
+		name = strings.TrimSpace(name)
+		if _, ok := got[name]; !ok {
+			t.Errorf("%s is not in the snapshot, and git commits it", name)
+		}
+		delete(got, name)
+	}
+	if len(got) > 0 {
+		t.Errorf("git does not commit %v", got)
+	}
+	if info, err := fs.Stat(tree, "other"); err != nil || !info.IsDir() {
+		t.Errorf("of another repository the folder remains: %v", err)
+	}
+}

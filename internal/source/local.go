@@ -118,7 +118,7 @@ func (l *localOrigin) folder(ctx context.Context) (*state, error) {
 	if l.ref != "" {
 		return nil, l.fail(ctx, ErrUnknownRef, "find "+l.what(), errors.New("the folder is no git repository"))
 	}
-	snap, err := takeSnapshot(ctx, l.loc.path, l.snap, quiet)
+	snap, err := takeSnapshot(ctx, l.loc.path, l.snap, quiet, false)
 	if err != nil {
 		return nil, l.fail(ctx, ErrUnreachable, "read "+l.loc.shown, err)
 	}

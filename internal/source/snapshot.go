@@ -71,15 +71,15 @@ func stampOf(info fs.FileInfo) stamp {
 	return s
 }
 
-// Snapshot returns a folder as it is now, whether git knows its files or not: what a person who is editing wants to see.
-// Entries named .git are left out; pipes, sockets and devices too. Commit is "sha256:" and a digest of the content. Give
+// Snapshot returns a folder as it is now, whether its files are committed or not: what a person who is editing wants to see.
+// Entries named .git are left out; pipes, sockets and devices too, and of a working tree what a commit would not hold. Commit is "sha256:" and a digest of the content. Give
 // the root of the working tree: a link out of dir leads out of the tree.
 func Snapshot(ctx context.Context, dir string) (desired.Revision, fs.FS, error) {
 	loc, err := local(dir)
 	if err != nil {
 		return desired.Revision{}, nil, err
 	}
-	snap, err := takeSnapshot(ctx, loc.path, nil, 0)
+	snap, err := takeSnapshot(ctx, loc.path, nil, 0, true)
 	if err != nil {
 		return desired.Revision{}, nil, redactor{}.fail(ctx, ErrUnreachable, "read "+loc.shown, err)
 	}
@@ -97,7 +97,9 @@ func (s *snapshot) state(repository string) *state {
 // takeSnapshot reads dir until nothing has changed from the beginning of a reading to its end, nor for the time still
 // before, so that a half-written state is not taken for one. A folder that never rests is taken as it is in the end. Files
 // that are as they were in before are not read again.
-func takeSnapshot(ctx context.Context, dir string, before *snapshot, still time.Duration) (*snapshot, error) {
+func takeSnapshot(
+	ctx context.Context, dir string, before *snapshot, still time.Duration, worktree bool,
+) (*snapshot, error) {
 	limit, cancel := context.WithTimeout(ctx, settle)
 	defer cancel()
 	if _, err := os.Stat(dir); err != nil {
@@ -105,7 +107,7 @@ func takeSnapshot(ctx context.Context, dir string, before *snapshot, still time.
 	}
 	var last *snapshot // a reading during which nothing changed
 	for {
-		s, err := readFolder(ctx, dir, before)
+		s, err := readFolder(ctx, dir, before, worktree)
 		delay := settlePoll
 		switch {
 		case err == nil && time.Since(s.changed()) >= still:
@@ -150,14 +152,14 @@ func (s *snapshot) changed() time.Time {
 }
 
 // readFolder reads dir once. With errMoving, what could be read is returned.
-func readFolder(ctx context.Context, dir string, before *snapshot) (_ *snapshot, err error) {
+func readFolder(ctx context.Context, dir string, before *snapshot, worktree bool) (_ *snapshot, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, moving(fmt.Errorf("open the folder: %w", err)) // a folder may be swapped as a whole
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	s := &snapshot{dir: dir, dirs: map[string][]node{}, files: map[string]*file{}}
-	if s.items, err = survey(ctx, dir); err != nil {
+	if s.items, err = survey(ctx, dir, worktree); err != nil {
 		return nil, moving(err)
 	}
 	var held int64
@@ -174,7 +176,7 @@ func readFolder(ctx context.Context, dir string, before *snapshot) (_ *snapshot,
 		held += int64(len(f.data))
 		s.files[it.path], s.items[i].hash = f, f.hash
 	}
-	again, err := survey(ctx, dir)
+	again, err := survey(ctx, dir, worktree)
 	if err != nil {
 		return s, moving(err)
 	}

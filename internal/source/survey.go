@@ -33,11 +33,17 @@ type item struct {
 	hash string
 }
 
-// survey lists what is below dir, sorted by path, without reading files.
-func survey(ctx context.Context, dir string) ([]item, error) {
+// survey lists what is below dir, sorted by path, without reading files; of a working tree what a commit may hold.
+func survey(ctx context.Context, dir string, worktree bool) ([]item, error) {
 	base, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the folder: %w", err)
+	}
+	var ig *ignored
+	if worktree {
+		if ig, err = ignoredIn(base); err != nil {
+			return nil, err
+		}
 	}
 	var items []item
 	err = filepath.WalkDir(base, func(name string, d fs.DirEntry, err error) error {
@@ -45,7 +51,7 @@ func survey(ctx context.Context, dir string) ([]item, error) {
 		case errors.Join(err, ctx.Err()) != nil:
 			return errors.Join(err, ctx.Err())
 		case name == base:
-			return nil
+			return ig.enter("")
 		case d.Name() == ".git" && d.IsDir():
 			return fs.SkipDir
 		case d.Name() == ".git":
@@ -59,6 +65,10 @@ func survey(ctx context.Context, dir string) ([]item, error) {
 		}
 		it := item{path: strings.TrimPrefix(name[len(base):], "/"), stamp: stampOf(info)}
 		switch {
+		case ig.has(it.path, d.IsDir()) && d.IsDir():
+			return fs.SkipDir
+		case ig.has(it.path, d.IsDir()):
+			return nil
 		case info.Mode()&fs.ModeSymlink != 0:
 			if it.link, err = os.Readlink(name); err != nil {
 				return err
@@ -67,6 +77,12 @@ func survey(ctx context.Context, dir string) ([]item, error) {
 			return nil
 		}
 		items = append(items, it)
+		switch {
+		case d.IsDir() && ig.foreign(it.path):
+			return fs.SkipDir
+		case d.IsDir():
+			return ig.enter(it.path)
+		}
 		return nil
 	})
 	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.path, b.path) })

@@ -40,6 +40,8 @@ type Config struct {
 	VerifyEvery time.Duration
 	// Logger gets what the watches run into; nothing is logged where it is nil.
 	Logger *slog.Logger
+	// Progress is told what takes long, often, and "" when it is over; nil for none. It is called by several goroutines.
+	Progress func(doing string)
 	// Now is the clock by which corrections are counted; time.Now where it is nil.
 	Now func() time.Time
 }
@@ -84,6 +86,9 @@ func New(cfg Config) (*Cluster, error) {
 	c := &Cluster{cfg: cfg, log: cfg.Logger, now: cfg.Now, installed: make(chan struct{}, 1)}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.cfg.Progress == nil {
+		c.cfg.Progress = func(string) {}
 	}
 	if c.now == nil {
 		c.now = time.Now

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -33,12 +34,15 @@ func (c *Cluster) Execute(ctx context.Context, p Plan) (Result, error) {
 	if err := c.save(ctx); err != nil {
 		return Result{}, err
 	}
+	one := c.count("applying", len(x.plan.Writes))
+	defer c.cfg.Progress("")
 	for _, changes := range byStage(x.plan.Writes) {
 		var g errgroup.Group
 		g.SetLimit(c.cfg.Parallel)
 		for _, ch := range changes {
 			g.Go(func() error {
 				x.write(ctx, ch)
+				one()
 				return nil
 			})
 		}
@@ -46,6 +50,12 @@ func (c *Cluster) Execute(ctx context.Context, p Plan) (Result, error) {
 	}
 	x.sort()
 	return x.res, c.save(ctx)
+}
+
+// count returns what tells that one more of so many objects is done.
+func (c *Cluster) count(doing string, total int) (one func()) {
+	var done atomic.Int64
+	return func() { c.cfg.Progress(fmt.Sprintf("%s: %d of %d objects", doing, done.Add(1), total)) }
 }
 
 // sift leaves those writes in the plan that the check has found no fault with, and that nobody fights over.

@@ -50,7 +50,8 @@ func (c *Cluster) Lead(ctx context.Context, identity string, waiting func(holder
 	told := logr.FromSlogHandler(news{c.log.Handler(), &lastRecord{}})
 	election, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), told))
 	defer stop()
-	t := &tenure{stop: stop}
+	t := &tenure{stop: stop, progress: c.cfg.Progress}
+	waiting = t.shown(waiting)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Name: LeaseName(c.cfg.Owner),
 		Lock: &resourcelock.LeaseLock{
@@ -80,6 +81,7 @@ func (c *Cluster) Lead(ctx context.Context, identity string, waiting func(holder
 // reach returns once the API server answers, and says on the way that it does not; the instance's namespace must be there.
 func (c *Cluster) reach(ctx context.Context) error {
 	last := ""
+	defer c.cfg.Progress("")
 	for {
 		err := c.client.Get(ctx, client.ObjectKey{Name: c.cfg.Namespace}, &corev1.Namespace{})
 		switch {
@@ -93,6 +95,7 @@ func (c *Cluster) reach(ctx context.Context) error {
 			last = err.Error()
 			c.log.WarnContext(ctx, "the API server does not answer; trying again", slog.Any("error", err))
 		}
+		c.cfg.Progress("waiting for the API server")
 		timer := time.NewTimer(leaseRetry)
 		select {
 		case <-ctx.Done():
@@ -104,7 +107,8 @@ func (c *Cluster) reach(ctx context.Context) error {
 
 // tenure is one run of Lead.
 type tenure struct {
-	stop context.CancelFunc
+	stop     context.CancelFunc
+	progress func(doing string)
 
 	mu      sync.Mutex
 	over    bool          // the election ended
@@ -120,6 +124,7 @@ func (t *tenure) serve(ctx, leading context.Context, held func(context.Context) 
 		return
 	}
 	t.serving = make(chan struct{})
+	t.progress("")
 	t.mu.Unlock()
 	run, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(leading, func() { cancel(ErrLeaseLost) })()
@@ -130,6 +135,20 @@ func (t *tenure) serve(ctx, leading context.Context, held func(context.Context) 
 	cancel(nil)
 	close(t.serving)
 	t.stop()
+}
+
+// shown returns waiting, which may be nil, such that progress tells of it too. It may be called late: who serves waits no more.
+func (t *tenure) shown(waiting func(holder string)) func(holder string) {
+	return func(holder string) {
+		t.mu.Lock()
+		if t.serving == nil && !t.over && holder != "" {
+			t.progress("waiting for the Lease, which " + holder + " has")
+		}
+		t.mu.Unlock()
+		if waiting != nil {
+			waiting(holder)
+		}
+	}
 }
 
 // giveUp ends an election that has not been won.
@@ -144,6 +163,7 @@ func (t *tenure) giveUp() {
 func (t *tenure) end(ctx context.Context) error {
 	t.mu.Lock()
 	t.over = true
+	t.progress("")
 	serving := t.serving
 	t.mu.Unlock()
 	if serving == nil {

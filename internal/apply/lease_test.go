@@ -34,7 +34,7 @@ func TestALostLeaseIsToldFromAnEnd(t *testing.T) {
 			if tc.stopped {
 				cancel()
 			}
-			held := &tenure{stop: func() {}}
+			held := &tenure{stop: func() {}, progress: func(string) {}}
 			held.serve(ctx, leading, obedient)
 			if err := held.end(ctx); errors.Is(err, ErrLeaseLost) != tc.loses {
 				t.Errorf("%s: the end is %v", tc.reason, err)

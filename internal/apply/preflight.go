@@ -81,6 +81,8 @@ type outcome struct {
 
 func (f *preflight) checkAll(ctx context.Context, changes []Change) []outcome {
 	out := make([]outcome, len(changes))
+	one := f.c.count("checking with the API server", len(changes))
+	defer f.c.cfg.Progress("")
 	var g errgroup.Group
 	g.SetLimit(f.c.cfg.Parallel)
 	for i := range changes {
@@ -89,6 +91,7 @@ func (f *preflight) checkAll(ctx context.Context, changes []Change) []outcome {
 			out[i] = f.check(ctx, &changes[i])
 			out[i].warnings = heard.warnings(changes[i])
 			changes[i].checked = len(out[i].waits)+len(out[i].problems) == 0
+			one()
 			return nil
 		})
 	}

@@ -99,6 +99,7 @@ type instance struct {
 	mocks   *mock.Local // nil where pods answer
 	metrics *prometheus.Registry
 	loop    *reconcile.Loop
+	meter   *meter
 	runs    *schedule.Runner // nil in a single run, which fires nothing
 }
 
@@ -111,10 +112,12 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 	var in instance
 	var err error
 	hidden := &redact.Shared{}
-	if in.log, err = f.logger(cmd.ErrOrStderr(), hidden); err != nil {
+	in.meter = newMeter(cmd.ErrOrStderr())
+	if in.log, err = f.logger(in.meter, hidden); err != nil {
 		return nil, err
 	}
-	f.source.Name, f.source.Logger = f.name, in.log
+	rendering := in.meter.part()
+	f.source.Name, f.source.Logger, f.source.Progress = f.name, in.log, in.meter.part()
 	if in.source, err = source.Open(ctx, f.source); err != nil {
 		return nil, usageError{err}
 	}
@@ -126,7 +129,7 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 	cfg.REST.Wrap(web.CountRequests(in.metrics))
 	cfg.Repository, cfg.Path, cfg.Takeover, cfg.Logger = in.source.Repository(), f.path, f.takeover, in.log
 	var definitions fs.FS
-	cfg.Namespaced = f.namespaced
+	cfg.Namespaced, cfg.Progress = f.namespaced, in.meter.part()
 	if local {
 		cfg.Podless = []string{v1alpha1.KindAPIMock}
 	}
@@ -160,7 +163,7 @@ func (f *instanceFlags) make(ctx context.Context, cmd *cobra.Command, proxies *x
 		Source: in.source, Cluster: in.cluster, Proxies: in.proxies, World: in.world, Mocks: in.mocks,
 		Render: f.rendering(), Wake: wake, Schedules: in.runs,
 		Definitions: definitions, Version: version(), OneShot: proxies == nil, Hidden: hidden, Logger: in.log,
-		Metrics: reconcile.NewMetrics(in.metrics, in.proxies, in.runs),
+		Metrics: reconcile.NewMetrics(in.metrics, in.proxies, in.runs), Progress: rendering,
 	})
 	return &in, nil
 }
@@ -176,6 +179,7 @@ func (f *instanceFlags) rendering() render.Options {
 
 // start runs the parts that the loop looks at.
 func (in *instance) start(ctx context.Context, g *errgroup.Group) {
+	g.Go(func() error { return in.meter.Run(ctx) })
 	g.Go(func() error { return in.source.Run(ctx) })
 	g.Go(func() error { return in.cluster.Run(ctx) })
 	g.Go(func() error { return in.world.Run(ctx) })

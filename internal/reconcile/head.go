@@ -96,6 +96,8 @@ func (l *Loop) follow(ctx context.Context, was standing) (desired.Revision, fs.F
 // load renders a commit. What did not change since the accepted one is not prepared again.
 func (l *Loop) load(ctx context.Context, rev desired.Revision, tree fs.FS, accepted commit) (commit, error) {
 	defer l.watch.enter(stepRender)()
+	l.Progress("rendering " + rev.String())
+	defer l.Progress("")
 	state, err := render.Render(ctx, rev, tree, l.Render)
 	if err != nil {
 		return commit{}, err

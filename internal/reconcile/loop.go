@@ -31,7 +31,7 @@ type Source interface {
 	Keep(ctx context.Context, hashes ...string) error
 }
 
-// Config is what a Loop works with. All fields but Definitions, Mocks, Schedules, Hidden and Metrics are required.
+// Config is what a Loop works with. All fields but Definitions, Mocks, Schedules, Hidden, Metrics and Progress are required.
 type Config struct {
 	// Repository, Ref and Path are what is followed, as they are shown.
 	Repository, Ref, Path string
@@ -58,6 +58,8 @@ type Config struct {
 	Hidden *redact.Shared
 	// Metrics takes note of passes; nil for none.
 	Metrics *Metrics
+	// Progress is told what takes long, and "" when it is over; nil for none.
+	Progress func(doing string)
 }
 
 // Loop takes an instance from pass to pass. It has one goroutine, and nothing else writes.
@@ -74,6 +76,9 @@ type Loop struct {
 
 // New returns a Loop that has not done anything yet.
 func New(cfg Config) *Loop {
+	if cfg.Progress == nil {
+		cfg.Progress = func(string) {}
+	}
 	return &Loop{Config: cfg, log: cfg.Logger, built: &xds.Cache{}}
 }
 

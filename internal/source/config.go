@@ -35,6 +35,8 @@ type Config struct {
 	Auth Auth
 	// Logger for what needs no answer; nil for none.
 	Logger *slog.Logger
+	// Progress is told what a transfer has come to, often, and "" at its end; nil for none.
+	Progress func(doing string)
 }
 
 // Auth is how to log in to a remote. All of it is secret, except names.
@@ -67,6 +69,9 @@ func (cfg *Config) complete() error {
 	cfg.Name = cmp.Or(cfg.Name, "default")
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = func(string) {}
 	}
 	var errs []error
 	if cfg.Interval < 0 || cfg.Timeout < 0 {

@@ -47,6 +47,9 @@ func (r *remoteOrigin) fetch(ctx context.Context, s session, adv *packp.AdvRefs,
 	if err != nil {
 		return nil, err
 	}
+	doing := "fetching " + r.what()
+	r.progress(doing)
+	defer r.progress("")
 	res, err := s.pack(limit, req)
 	if err != nil {
 		return nil, r.timedOut(limit, err)
@@ -54,12 +57,19 @@ func (r *remoteOrigin) fetch(ctx context.Context, s session, adv *packp.AdvRefs,
 	// A server that counts and packs says so every few seconds: one that says nothing for this long will not end.
 	silent := time.AfterFunc(r.time, func() { stall(errStalled) })
 	defer silent.Stop()
-	err = r.store.receive(req, res, func() { silent.Reset(r.time) })
+	total := 0
+	err = r.store.receive(req, res, func(n int) {
+		silent.Reset(r.time)
+		total += n
+		r.progress(fmt.Sprintf("%s: %.1f MB", doing, float64(total)/megabyte))
+	})
 	if err := errors.Join(err, res.Close()); err != nil {
 		return nil, r.timedOut(limit, err)
 	}
 	return r.store.whole(ctx, f.tip)
 }
+
+const megabyte = 1e6
 
 // errStalled says that nothing of a pack arrived for too long.
 var errStalled = errors.New("the pack stalled")
@@ -74,15 +84,15 @@ func (r *remoteOrigin) timedOut(limit context.Context, err error) error {
 	return err
 }
 
-// heard calls back whenever something arrives.
+// heard calls back whenever something arrives, with how many bytes.
 type heard struct {
 	io.Reader
-	back func()
+	back func(n int)
 }
 
 func (h heard) Read(p []byte) (int, error) {
 	n, err := h.Reader.Read(p)
-	h.back()
+	h.back(n)
 	return n, err
 }
 
@@ -123,7 +133,7 @@ func (st *store) request(adv *packp.AdvRefs, f fetch) (*packp.UploadPackRequest,
 
 // receive writes the pack, and which commits came without their parents; arrived is called whenever bytes do. The lock is
 // held.
-func (st *store) receive(req *packp.UploadPackRequest, res *packp.UploadPackResponse, arrived func()) error {
+func (st *store) receive(req *packp.UploadPackRequest, res *packp.UploadPackResponse, arrived func(n int)) error {
 	var r io.Reader = heard{res, arrived}
 	switch {
 	case req.Capabilities.Supports(capability.Sideband64k):

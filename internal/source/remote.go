@@ -38,6 +38,8 @@ type remoteOrigin struct {
 	dir    string
 	log    *slog.Logger
 	client transport.Transport
+	// progress is told what a transfer has come to, and "" at its end.
+	progress func(doing string)
 
 	store *store // opened at the first use
 	last  *state

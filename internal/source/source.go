@@ -54,7 +54,7 @@ func Open(_ context.Context, cfg Config) (*Source, error) {
 	}
 	s.origin = &remoteOrigin{
 		loc: loc, ref: cfg.Ref, name: cfg.Name, dir: cfg.DataDir, log: cfg.Logger,
-		auth: cfg.Auth, hide: cfg.Auth.redactor(), time: cfg.Timeout,
+		auth: cfg.Auth, hide: cfg.Auth.redactor(), time: cfg.Timeout, progress: cfg.Progress,
 		client:   newHTTP(cfg.Timeout, roots),
 		searched: map[string]string{},
 	}

@@ -96,8 +96,10 @@ func (c *Cluster) report(ctx context.Context, o ObjectStatus) error {
 		return nil
 	}
 	if err := c.writeStatus(ctx, o.ID, fields); err != nil {
-		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is gone, or another by now, which our watch will show
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is gone, or another by now
 			c.told.lost(o.ID)
+		}
+		if apierrors.IsNotFound(err) { // which our watch will show; of a conflict it may have nothing to show
 			return nil
 		}
 		return fmt.Errorf("report on %s: %w", o.ID, err)

@@ -3,13 +3,17 @@ package apply
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,6 +106,43 @@ func transitioned(t *testing.T, u *unstructured.Unstructured) any {
 		t.Fatalf("conditions: %v", conditions)
 	}
 	return conditions[0].(map[string]any)["lastTransitionTime"]
+}
+
+// busy answers the first write of a status with a conflict, as an API server does that has too much to do.
+type busy struct {
+	http.RoundTripper
+
+	struck atomic.Bool
+}
+
+func (b *busy) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/status") && b.struck.CompareAndSwap(false, true) {
+		rec := httptest.NewRecorder()
+		rec.Header().Set("Content-Type", "application/json")
+		rec.WriteHeader(http.StatusConflict)
+		_, _ = rec.WriteString(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`)
+		return rec.Result(), nil
+	}
+	return b.RoundTripper.RoundTrip(req)
+}
+
+func TestAStatusThatMetAConflictIsNotTakenForWritten(t *testing.T) {
+	t.Parallel()
+	ns := env.Cluster(t).Namespace(t)
+	in := open(t, ns, "busy", func(c *Config) {
+		c.REST.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &busy{RoundTripper: rt} })
+	})
+	install(t, in)
+	status := v1alpha1.SyncStatus{Commit: strings.Repeat("a", 40)}
+	if err := in.Report(t.Context(), status, nil); !apierrors.IsConflict(err) {
+		t.Errorf("want the conflict, so that the loop reports again; got %v", err)
+	}
+	if err := in.Report(t.Context(), status, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, _ := unstructured.NestedString(get(t, in.syncID(), "v1alpha1").Object, "status", "commit"); got != status.Commit {
+		t.Errorf("the Sync says %q", got)
+	}
 }
 
 func TestUsersSuspendAndPinThroughTheSync(t *testing.T) {

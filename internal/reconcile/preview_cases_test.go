@@ -168,7 +168,10 @@ func TestAPreviewSaysWhatADeleteWaitsFor(t *testing.T) {
 			p.drive = nil
 			p.start()
 			commit := p.offer(after)
-			p.until("the commit to be acted on", func(s v1alpha1.SyncStatus) bool { return s.Commit == commit && s.Counts.Failed+s.Counts.Waiting > 0 })
+			p.until("the commit to be acted on", func(s v1alpha1.SyncStatus) bool {
+				rolls := strings.Contains(strings.Join(waitsIn(s), "\n"), "to roll out")
+				return s.Commit == commit && (s.Counts.Failed > 0 || rolls)
+			})
 			p.passes(2)
 			p.stop()
 			if got, _ := p.written(p.wire.take()); !slices.Equal(got, want) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -36,7 +37,8 @@ var ErrLeaseLost = errors.New("the Lease is lost")
 var ErrNoNamespace = errors.New("the namespace of the instance does not exist")
 
 // Lead takes the instance's Lease, runs held while it has it, and gives it back when held has returned. While another one
-// has it, Lead waits; waiting is told who that is, from another goroutine. identity must differ between daemons.
+// has it and may still run, Lead waits; waiting is told who that is, from another goroutine. identity is Identity's, or
+// another that no two processes share.
 func (c *Cluster) Lead(ctx context.Context, identity string, waiting func(holder string), held func(context.Context) error,
 ) error {
 	if err := c.reach(ctx); err != nil {
@@ -54,17 +56,21 @@ func (c *Cluster) Lead(ctx context.Context, identity string, waiting func(holder
 	waiting = t.shown(waiting)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Name: LeaseName(c.cfg.Owner),
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: c.cfg.Namespace, Name: LeaseName(c.cfg.Owner)},
-			Client:     cl,
-			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+		Lock: estate{
+			Interface: &resourcelock.LeaseLock{
+				LeaseMeta:  metav1.ObjectMeta{Namespace: c.cfg.Namespace, Name: LeaseName(c.cfg.Owner)},
+				Client:     cl,
+				LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+			},
+			gone: func(holder string) bool { return gone(holder, os.DirFS("/proc"), absent) },
+			log:  c.log,
 		},
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: leaseRetry, ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) { t.serve(ctx, leading, held) },
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(holder string) {
-				if holder != identity && waiting != nil {
+				if holder != "" && holder != identity && waiting != nil {
 					waiting(holder)
 				}
 			},

@@ -113,7 +113,7 @@ func destroy(ctx context.Context, cfg apply.Config) (apply.Result, error) {
 	var res apply.Result
 	run := func(ctx context.Context, g *errgroup.Group) { g.Go(func() error { return c.Run(ctx) }) }
 	err = beside(ctx, run, func(ctx context.Context) error {
-		err := c.Lead(ctx, identity(), func(holder string) {
+		err := c.Lead(ctx, apply.Identity(), func(holder string) {
 			cfg.Logger.WarnContext(ctx, "the instance's daemon is running: stop it first", slog.String("holder", holder))
 		}, func(ctx context.Context) (err error) {
 			if err = c.Open(ctx); err == nil {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -218,7 +217,7 @@ func (in *instance) lead(ctx context.Context, held func(context.Context) error) 
 		in.log.WarnContext(ctx, "another process has the instance's Lease; waiting", slog.String("holder", holder))
 	}
 	for {
-		err := in.cluster.Lead(ctx, identity(), waiting, held)
+		err := in.cluster.Lead(ctx, apply.Identity(), waiting, held)
 		switch {
 		case errors.Is(err, apply.ErrLeaseLost) && ctx.Err() == nil:
 			in.log.WarnContext(ctx, "the Lease could not be renewed: nothing is written until it is taken again; proxies and mocks go on")
@@ -228,13 +227,4 @@ func (in *instance) lead(ctx context.Context, held func(context.Context) error) 
 			return err
 		}
 	}
-}
-
-// identity names this process beside others, also on one machine.
-func identity() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:5])
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"testing"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -63,15 +62,10 @@ func (d *daemon) start(t *testing.T) {
 	d.Process = env.StartProcess(t, nil, binary, d.args...)
 }
 
-// kill ends the daemon as kill -9 does. Its Lease is taken away: nobody learns anything from waiting until it runs out.
+// kill ends the daemon as kill -9 does. It leaves its Lease behind.
 func (d *daemon) kill(t *testing.T) {
 	t.Helper()
 	d.Kill(t)
-	lease := &coordinationv1.Lease{}
-	lease.Namespace, lease.Name = d.name, v1alpha1.ManagedBy+"-"+d.name
-	if err := client.IgnoreNotFound(d.client.Delete(t.Context(), lease)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // settled waits until a commit is in and nothing is left to do, or until stop is closed; it returns whether it is in.

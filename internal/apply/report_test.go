@@ -172,13 +172,15 @@ func TestUsersSuspendAndPinThroughTheSync(t *testing.T) {
 	}
 }
 
-func TestAnEventStandsOnTheSync(t *testing.T) {
+func TestAnEventStandsOnTheSyncAndIsCounted(t *testing.T) {
 	t.Parallel()
 	ns := env.Cluster(t).Namespace(t)
 	in := open(t, ns, "events")
 	install(t, in)
-	if err := in.Event(t.Context(), ReasonRejected, "apps/app.yaml:3: no"); err != nil {
-		t.Fatal(err)
+	for range 3 {
+		if err := in.Event(t.Context(), in.Sync(), ReasonRejected, "apps/app.yaml:3: no"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var list eventsv1.EventList
 	if err := admin(t).List(t.Context(), &list, client.InNamespace(ns)); err != nil {
@@ -186,7 +188,7 @@ func TestAnEventStandsOnTheSync(t *testing.T) {
 	}
 	events := slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return e.Regarding.Kind != "Sync" })
 	if len(events) != 1 || events[0].Type != "Warning" || events[0].Note != "apps/app.yaml:3: no" ||
-		events[0].Regarding.Name != "events" {
+		events[0].Regarding.Name != "events" || events[0].Series == nil || events[0].Series.Count != 3 {
 		t.Errorf("events: %+v", events)
 	}
 }

@@ -96,7 +96,10 @@ func (l *Loop) fromOf(now standing) toldFrom {
 func (l *Loop) events(ctx context.Context, was, now standing) {
 	var errs []error
 	for _, h := range eventsOf(was, now, l.now()) {
-		errs = append(errs, l.Cluster.Event(ctx, h.reason, l.hide(h.text)))
+		if h.about == (apply.Regarding{}) {
+			h.about = l.Cluster.Sync()
+		}
+		errs = append(errs, l.Cluster.Event(ctx, h.about, h.reason, l.hide(h.text)))
 	}
 	if err := errors.Join(errs...); err != nil {
 		l.log.DebugContext(ctx, "event not written", l.errorAttr(err))

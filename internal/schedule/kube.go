@@ -12,7 +12,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/tidelock/tidelock/api/v1alpha1"
 	"github.com/tidelock/tidelock/internal/desired"
+	"github.com/tidelock/tidelock/internal/events"
 )
 
 // KubeConfig says which cluster a Kube is of, and in whose name it works.
@@ -226,7 +226,6 @@ func (k *Kube) ExitCode(ctx context.Context, job Job) (*int32, error) {
 
 // Event writes an event on an At; where that is gone there is nobody to tell.
 func (k *Kube) Event(ctx context.Context, e Event) error {
-	const most = 1000
 	at, err := k.at(ctx, e.At)
 	if err != nil {
 		if errors.Is(err, ErrNoAt) {
@@ -234,28 +233,10 @@ func (k *Kube) Event(ctx context.Context, e Event) error {
 		}
 		return err
 	}
-	kind := corev1.EventTypeNormal
-	if e.Warning {
-		kind = corev1.EventTypeWarning
-	}
-	if len(e.Note) > most {
-		e.Note = strings.ToValidUTF8(e.Note[:most], "") + "…"
-	}
-	err = k.client.Create(ctx, &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: e.At.Namespace, GenerateName: e.At.Name + "-"},
-		EventTime:           metav1.NowMicro(),
-		ReportingController: v1alpha1.Group + "/" + v1alpha1.ManagedBy,
-		ReportingInstance:   k.instance,
-		Action:              "Schedule",
-		Reason:              e.Reason,
-		Type:                kind,
-		Note:                e.Note,
+	return events.Write(ctx, k.client, k.instance, time.Now(), events.Event{
 		Regarding: corev1.ObjectReference{
 			APIVersion: at.APIVersion, Kind: at.Kind, Namespace: at.Namespace, Name: at.Name, UID: at.UID,
 		},
-	}, manager)
-	if err != nil {
-		return fmt.Errorf("write event %s on At %s: %w", e.Reason, e.At, err)
-	}
-	return nil
+		Action: "Schedule", Reason: e.Reason, Note: e.Note, Warning: e.Warning,
+	})
 }

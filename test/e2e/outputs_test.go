@@ -33,7 +33,9 @@ func definitions(t *testing.T, c client.Client, module, pattern string, kinds ..
 	if err != nil {
 		t.Fatalf("download module %s: %v: %s", module, err, out)
 	}
-	var downloaded struct{ Dir string }
+	var downloaded struct {
+		Dir string `json:"Dir"`
+	}
 	if err := json.Unmarshal(out, &downloaded); err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func (p *product) ofItsOwn(verb, path string) string {
 		return "Sync"
 	case strings.Contains(path, within+"leases"):
 		return "Lease"
-	case verb == "POST" && name == "events":
+	case verb == "POST" && name == "events", verb == "PATCH" && strings.Contains(path, "/events/"):
 		return "events"
 	case strings.Contains(path, within+"configmaps/tidelock-"+p.ns), verb == "POST" && strings.HasSuffix(path, within+"configmaps"):
 		return "inventory"

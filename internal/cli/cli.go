@@ -74,7 +74,6 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newRun(), newRender(), newValidate(), newDiff(), newApply(), newDestroy(), newStatus(), newTree(), newSchedule(), newMock(),
 		newXDS(), newVersion(),
-		newVersion(),
 	)
 	complete(root)
 	return root

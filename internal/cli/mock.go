@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -15,10 +16,10 @@ func newMock() *cobra.Command {
 	var logs logFlags
 	var server mockFlags
 	cmd := &cobra.Command{
-		Use:   "mock --definition FILE",
+		Use:   "mock [FILE]",
 		Short: "Answer an OpenAPI document",
 		Long: text(`
-			Answers the operations of an OpenAPI 3.0 or 3.1 document with their examples, or with values made of their
+			Answers the operations of FILE, an OpenAPI 3.0 or 3.1 document, with their examples, or with values made of their
 			schemas, and refuses requests that do not fit the document. The file is read again when it, or a file that it
 			refers to, changes; a bad edit keeps the last good document.
 
@@ -27,11 +28,19 @@ func newMock() *cobra.Command {
 
 			This is what the pods of an APIMock run.`),
 		Example: text(`
-			tidelock mock --definition openapi.yaml --listen :8000
+			tidelock mock openapi.yaml
 			curl http://127.0.0.1:8000/products
 			curl -H 'Prefer: code=404' http://127.0.0.1:8000/products/1`),
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: maxOneArg,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 1 && cfg.Definition != "":
+				return usageError{errors.New("FILE and --definition name the same: give one")}
+			case len(args) == 1:
+				cfg.Definition = args[0]
+			case cfg.Definition == "":
+				return usageError{errors.New("name the OpenAPI document: tidelock mock FILE")}
+			}
 			var err error
 			if cfg.Logger, err = logs.logger(cmd.ErrOrStderr(), nil); err != nil {
 				return err
@@ -47,13 +56,12 @@ func newMock() *cobra.Command {
 			return interrupted(cmd.Context(), srv.Run(cmd.Context()))
 		},
 	}
-	cmd.Flags().StringVar(&cfg.Definition, "definition", "", "OpenAPI document: YAML or JSON, also gzipped (required)")
+	cmd.Flags().StringVar(&cfg.Definition, "definition", "", "the document, instead of FILE: YAML or JSON, also gzipped")
 	cmd.Flags().StringVar(&cfg.Listen, "listen", ":8000", "address that answers the API")
 	cmd.Flags().StringVar(&cfg.ListenDocs, "listen-docs", ":8080", "address of documentation, health and metrics")
 	cmd.Flags().DurationVar(&cfg.ShutdownDelay, "shutdown-delay", 0,
 		"how long requests are still taken after SIGTERM, while /readyz says that no more should come")
 	server.add(cmd)
-	_ = cmd.MarkFlagRequired("definition")
 	logs.add(cmd)
 	return cmd
 }

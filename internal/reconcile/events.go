@@ -176,13 +176,12 @@ func beyond(now, was []desired.ID) []desired.ID {
 	return slices.DeleteFunc(slices.Clone(now), func(id desired.ID) bool { return slices.Contains(was, id) })
 }
 
-// toldReady reports whether the Sync says that a commit is live.
+// toldReady reports whether the Sync says that a commit is live, or did when this life of the daemon began.
 func toldReady(was standing, c commit) bool {
-	s := was.told.sync
-	if s == nil {
-		s = &was.before
+	ready := func(s *v1alpha1.SyncStatus) bool {
+		return s != nil && s.Commit == c.rev.Commit && meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady)
 	}
-	return s.Commit == c.rev.Commit && meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionReady)
+	return ready(was.told.sync) || ready(&was.before)
 }
 
 // toldToGoOn reports whether the Sync says that the instance is not stalled.

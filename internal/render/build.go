@@ -103,9 +103,11 @@ func buildFolder(ctx context.Context, t *tree, c *Cache, dir string) (*built, er
 }
 
 // kustomize runs one build; the caller holds turn. The schema that a build brings with it would stay for the next one, so
-// it is taken away after such a build. After every other it stays: to parse the built-in one again costs 100 ms and more.
+// it is taken away after such a build; and before it whatever is there, since the built-in one may be half read and would go
+// over it. After every other build the schema stays: to parse the built-in one again costs 100 ms and more.
 func kustomize(fsys kustFS, dir string, schema bool) (m resmap.ResMap, err error) {
 	if schema {
+		openapi.ResetOpenAPI()
 		defer openapi.ResetOpenAPI()
 	}
 	defer func() {

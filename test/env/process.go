@@ -21,9 +21,10 @@ type Process struct {
 	// Log is what it has printed so far, on both outputs.
 	Log *Log
 
-	cmd    *exec.Cmd
-	done   chan struct{}
-	killed bool
+	cmd  *exec.Cmd
+	done chan struct{}
+	// killed and stopped say how the test itself ended it.
+	killed, stopped bool
 }
 
 // StartProcess runs a program, with more in its environment than the test has. It is killed when the test ends, and where
@@ -66,6 +67,7 @@ func (p *Process) Kill(tb testing.TB) {
 // Stop ends the process in order; it must exit without an error.
 func (p *Process) Stop(tb testing.TB) {
 	tb.Helper()
+	p.stopped = true
 	p.signal(tb, syscall.SIGTERM)
 	if code := p.Wait(); code != 0 {
 		tb.Fatalf("%s exited with %d when it was asked to stop", p.cmd.Path, code)
@@ -97,12 +99,12 @@ func (p *Process) signal(tb testing.TB, s os.Signal) {
 	}
 }
 
-// Eventually asks until ask is content; it gives up where the process ends, if it ever ran.
+// Eventually asks until ask is content; it gives up where the process ends, if it ever ran and the test did not end it.
 func (p *Process) Eventually(tb testing.TB, what string, ask func(context.Context) error) {
 	tb.Helper()
 	ctx, cancel := context.WithCancelCause(tb.Context())
 	defer cancel(nil)
-	if p.done != nil {
+	if p.done != nil && !p.killed && !p.stopped {
 		watched := make(chan struct{})
 		defer close(watched)
 		go func() {

@@ -7,8 +7,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // ControlPlane is a running Kubernetes API server with its controllers. It has no nodes, so no Pod of it runs.
@@ -82,5 +84,6 @@ func connect(kubeconfig string) (*ControlPlane, error) {
 		return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
 	}
 	config.QPS = -1
+	ctrllog.SetLogger(logr.Discard()) // else clients ask for one after half a minute, on the standard error of the process
 	return &ControlPlane{Kubeconfig: kubeconfig, config: config}, nil
 }

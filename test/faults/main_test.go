@@ -7,9 +7,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-
 	"github.com/tidelock/tidelock/test/env"
 )
 
@@ -24,6 +21,5 @@ var binary string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	log.SetLogger(logr.Discard()) // else clients ask for one, loudly
 	os.Exit(env.Main(m, &binary)) //nolint:forbidigo // the way a TestMain ends
 }

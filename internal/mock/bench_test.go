@@ -2,6 +2,7 @@ package mock
 
 import (
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -36,8 +37,12 @@ func TestAnAnswerAllocatesNothingButTheValuesThatItChecks(t *testing.T) {
 		const each = 3 // the list of what a text may stand for, the likeliest, and its run through the schema
 		h := handler(t, "testdata/"+c.file+"/openapi.yaml")
 		w, r := &discard{header: http.Header{}}, request(c.path, c.accept)
-		if n := testing.AllocsPerRun(100, func() { h.ServeHTTP(w, r) }); n > each*c.checked {
-			t.Errorf("%s: %v allocations a request", name, n)
+		least := math.Inf(1) // what else the process does meanwhile is counted too, and only adds
+		for range 10 {
+			least = min(least, testing.AllocsPerRun(100, func() { h.ServeHTTP(w, r) }))
+		}
+		if least > each*c.checked {
+			t.Errorf("%s: %v allocations a request", name, least)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func eventsOf(was, now standing, at time.Time) []happening {
 		b.tell(apply.ReasonApplied, fmt.Sprintf("%s is live: %d created, %d changed, %d pruned, %d as they were",
 			now.accepted.rev, sum.Created, sum.Changed, sum.Pruned, sum.Unchanged))
 	}
-	return append(b.sync, b.single[:min(len(b.single), eventsAtOnce)]...)
+	return append(b.sync, b.single...)
 }
 
 // bulletin collects the events of a pass: those of the Sync, and those of single objects.
@@ -70,8 +70,11 @@ func (b *bulletin) tell(reason, text string) {
 	b.sync = append(b.sync, happening{reason: reason, text: text})
 }
 
-// about adds an event of one object. What is not in the cluster has no event of its own.
+// about adds an event of one object, as long as there may be more. What is not in the cluster has no event of its own.
 func (b *bulletin) about(id desired.ID, reason, text string) {
+	if len(b.single) == eventsAtOnce {
+		return
+	}
 	if r := b.regarding(id); r.UID != "" {
 		b.single = append(b.single, happening{about: r, reason: reason, text: text})
 	}
@@ -115,10 +118,11 @@ func (b *bulletin) objects(reason, text string, ids []desired.ID) {
 
 // failures tells of objects that could not be written, or for another reason than before.
 func (b *bulletin) failures(was, now []apply.Failure) {
-	same := func(f apply.Failure) bool {
-		return slices.ContainsFunc(was, func(o apply.Failure) bool { return o.ID == f.ID && o.Err.Error() == f.Err.Error() })
+	known := make(map[desired.ID]string, len(was))
+	for _, f := range was {
+		known[f.ID] = f.Err.Error()
 	}
-	fresh := slices.DeleteFunc(slices.Clone(now), same)
+	fresh := slices.DeleteFunc(slices.Clone(now), func(f apply.Failure) bool { return known[f.ID] == f.Err.Error() })
 	if len(fresh) == 0 {
 		return
 	}
@@ -173,7 +177,11 @@ func idOf(s desired.Source) desired.ID {
 
 // beyond are those of now that were not before.
 func beyond(now, was []desired.ID) []desired.ID {
-	return slices.DeleteFunc(slices.Clone(now), func(id desired.ID) bool { return slices.Contains(was, id) })
+	known := make(map[desired.ID]bool, len(was))
+	for _, id := range was {
+		known[id] = true
+	}
+	return slices.DeleteFunc(slices.Clone(now), func(id desired.ID) bool { return known[id] })
 }
 
 // toldReady reports whether the Sync says that a commit is live, or did when this life of the daemon began.
